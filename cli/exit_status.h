@@ -1,4 +1,4 @@
-// Exit statuses by their short names: those of a session are the verbs' own.
+// The exit statuses of session::ExitStatus, by their short names.
 #pragma once
 
 #include "runtime-user/session/exit_status.h"

@@ -1,5 +1,5 @@
-// A name that ends in nothing known may be a slip (`trace.jsn`): it is written as text, and said before anything runs.
-// Names without an ending, and those of logs, are text by right.
+// A file name with an unknown ending may be a slip (`trace.jsn`): the file is written as text, and a message says so
+// before anything runs. Names without an ending, and usual endings of texts, give no message.
 #include "cli/output_format.h"
 
 #include <fmt/format.h>

@@ -1,4 +1,4 @@
-// In which format a file is written: by -f, else by its ending, else as text.
+// The format of an output file: that of -f, else by the file's ending, else text.
 #pragma once
 
 #include <optional>
@@ -10,9 +10,9 @@
 
 namespace kevt::cli {
 
-// `format`: of -f, or empty. An ending that no format has is text, and told.
+// `format`: the word of -f, or empty. An unknown ending means text, and is reported.
 record::FileFormat output_format(const std::string& format, const std::string& output, const Reporter& report);
-// The same of an answer. nullopt: the ending is one of recordings; reported.
+// The same for the answer of `stat` or `diff`. nullopt: the ending is that of a recording; this has been reported.
 std::optional<record::AnswerForm> answer_form(const std::string& format, const std::string& output,
                                               const Reporter& report);
 

@@ -1,4 +1,4 @@
-// A recording named on the command line, with the part of it that was asked for.
+// A recording named on the command line, and a reader of the part that was asked for.
 #pragma once
 
 #include <memory>
@@ -13,14 +13,15 @@ namespace kevt::cli {
 
 class RecordingInput {
  public:
-  // nullopt: it has been reported why, and `status` is what kevtrace ends with.
+  // nullopt: that failed; the reason has been reported, and `status` is kevtrace's exit status.
   static std::optional<RecordingInput> open(const InputOptions& options, const Reporter& report, int& status);
 
   record::RecordReader& reader() { return *queried_; }
   const record::Metadata& metadata() const { return reader_->metadata(); }
   bool is_of_one_instance() const { return queried_->is_of_one_instance(); }
   std::uint64_t scanned() const { return queried_->scanned(); }
-  // After the last record: says what could not be read. The status: 1 when there was any.
+  // To be called after the last record: reports what could not be read. Returns the exit status: 1 if something could
+  // not.
   int finish(const Reporter& report) const;
 
  private:

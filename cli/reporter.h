@@ -1,4 +1,4 @@
-// Messages to the user: standard error, coloured when asked for.
+// Messages to the user: on standard error, coloured if so asked.
 #pragma once
 
 #include <cstdio>
@@ -21,15 +21,15 @@ class Reporter final : public session::Notices {
 
   using Notices::error;
   void error(const std::string& message) const override;   // "kevtrace: error: …"
-  void status(const std::string& message) const override;  // "kevtrace: …", not with -q
-  // "ORIGIN:LINE: note: …", not with -q.
+  void status(const std::string& message) const override;  // "kevtrace: …"; silent with -q
+  // "ORIGIN:LINE: note: …"; silent with -q.
   void note(const Source& source, const std::string& message) const;
   void diagnostic(const diag::Located& mistake) const;
   bool shows_all() const { return options_.diagnostics != Format::Kernel; }
-  // A whole report as one object, for json and sarif.
+  // Whether the whole report is one object: json and sarif.
   bool is_object() const { return options_.diagnostics == Format::Json || options_.diagnostics == Format::Sarif; }
   void object(const diag::Report& report, std::FILE* stream) const;
-  // All of them, and how many the kernel would have shown.
+  // Shows all problems, and how many of them the kernel would have shown.
   struct Sources {
     std::span<const Source> definitions, filters, triggers;
   };
@@ -40,7 +40,7 @@ class Reporter final : public session::Notices {
   diag::Color color_;
 };
 
-// The diagnostic with advice, and its columns in the line as it was written.
+// Adds advice to the diagnostic, and moves its columns to the line as it was written.
 diag::Located locate(diag::Diagnostic diagnostic, const Source& source);
 
 }  // namespace kevt::cli

@@ -1,6 +1,6 @@
-// One pass over the texts: parse, check, lay out, list; nothing is compiled and nobody is asked.
+// One pass over the texts: parse, check, lay out, list; nothing is compiled, and no target is looked at.
 //
-//   p:a f %di      right, and the catalog has `a` now
+// p:a f %di correct, and the catalog has `a` now
 //   p:a g %si:u8   against it: DiffArgType
 //   f:b f $arg*    for --kernel 6.1 refused as 6.1 refuses it, and the note "`$arg*` exists since Linux 6.5"
 //
@@ -26,8 +26,8 @@ namespace {
 
 using dialect::Dialect;
 
-// Of what only types would complete: the words as they were written. A probe that waits for its module has no instances
-// yet, as in the kernel's own listing.
+// The listing. What only types could complete stays as it was written. A probe that waits for its module has no
+// instances yet, as in the kernel's own listing.
 std::string listing_of(const model::Definition& definition, bool needs_types, bool waits) {
   const unsigned cpus = waits ? 0 : 1;
   const bool function = definition.kind == model::EventKind::Fprobe;
@@ -86,7 +86,7 @@ class Pass {
   CheckResult result_;
 };
 
-// A kernel has nothing short; what is written so is judged as it stands there.
+// A kernel has no shorthands, so with --kernel one is checked as it is written.
 void Pass::check_definition(std::size_t index) {
   const Source& source = definitions_[index];
   if (one_kernel_) return check_line(index, source.text);
@@ -143,7 +143,7 @@ void Pass::report(std::size_t index, std::vector<diag::Diagnostic> mistakes) {
   for (diag::Diagnostic& mistake : mistakes) result_.mistakes.push_back(locate(std::move(mistake), source));
 }
 
-// Names the forms this kernel has not at the mistakes they make.
+// Adds to mistakes the names of the forms that cause them and that this kernel does not have.
 void Pass::say_since_when(const Source& source, std::vector<diag::Diagnostic>& mistakes) const {
   diag::Sink sink;
   const auto statement = grammar::parse_line_leniently(source.text, grammar::EventsFile::Dynamic, sink);

@@ -1,4 +1,4 @@
-// Definitions and filters judged by their text, for one kernel or for all: what `kevtrace check` is about.
+// Checks definitions and filters by their text, for one kernel or for all. Used by `kevtrace check`.
 #pragma once
 
 #include <optional>
@@ -15,7 +15,7 @@
 
 namespace kevt::cli {
 
-// One definition that is right.
+// One correct definition.
 struct RightDefinition {
   std::size_t source = 0;  // into the definitions given
   model::Definition definition;
@@ -29,14 +29,15 @@ struct CheckResult {
   std::vector<RightDefinition> right;
   std::vector<diag::Located> mistakes;
   std::vector<diag::Remark> remarks;
-  std::vector<sema::Unchecked> unchecked;  // each once
+  std::vector<sema::Unchecked> unchecked;  // without repetitions
   std::size_t wrong_definitions = 0;
-  bool not_judged = false;       // a form this version reads no further
-  target::FixedCatalog catalog;  // of the events that are right
+  bool not_judged = false;       // something has a form that this version does not read
+  target::FixedCatalog catalog;  // the correct events
 };
 
-// Every definition against the ones before it, every filter against its event. `kernel` absent: the superset.
-// What `env` does not know is not checked.
+// Checks every definition against the ones before it, and every filter against its event. `kernel`: nullopt for the
+// superset of all kernels.
+// Names that `env` does not know are not checked.
 CheckResult check_texts(std::span<const Source> definitions, const Filters& filters,
                         std::optional<dialect::Kernel> kernel, const target::TargetEnv& env);
 

@@ -1,5 +1,5 @@
-// The program is started and held before its first instruction, so that functions are where they will be; it is ended
-// without having run.
+// The program is started and held before its first instruction, so that functions have their final addresses; it is
+// killed without having run.
 #include "cli/definitions/compilation.h"
 
 #include <algorithm>

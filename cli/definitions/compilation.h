@@ -1,5 +1,5 @@
-// Definitions and filters of a command line, compiled against a program that is held, or without one: what `explain`
-// and `cost` look at. Nothing of it ever runs.
+// Compiles definitions and filters of a command line against a held program, or without one, for `explain` and `cost`.
+// The program and the code never run.
 #pragma once
 
 #include <memory>
@@ -23,22 +23,22 @@ class Compilation {
   Compilation(const Compilation&) = delete;
   Compilation& operator=(const Compilation&) = delete;
 
-  // What is looked up and compiled is the running kernel's, by the bpf runtime. An exit status when it is hidden from
-  // us.
+  // Looks names up in the running kernel and compiles for the bpf runtime. Returns an exit status if the kernel's
+  // symbols are hidden from us.
   std::optional<int> use_kernel();
-  // An exit status when it failed; everything has been said then. `command` empty: functions are not looked up.
+  // Returns an exit status if it failed; the reasons have been reported. `command` empty: functions are not looked up.
   std::optional<int> compile(const std::vector<std::string>& definitions, const std::vector<std::string>& filters,
                              const std::vector<std::string>& command);
 
   const std::vector<pipeline::CheckedEvent>& events() const { return events_; }
   const pipeline::CompiledEvents& compiled() const { return compiled_; }
-  // Of each event, normalized; nullopt: none.
+  // The filter text of each event, normalized; nullopt: no filter.
   const std::vector<std::optional<std::string>>& filters() const { return filter_texts_; }
-  // Where events stand; nullptr without a program.
+  // The program's environment; nullptr without a program.
   const target::ProcessEnv* program() const { return held_ ? held_->env.get() : nullptr; }
   const target::KernelEnv* kernel() const { return kernel_.get(); }         // nullptr: use_kernel() was not called
-  const session::KernelCatalog* statics() const { return statics_.get(); }  // nullptr: the same
-  std::span<const std::uint8_t> code(std::size_t event) const;              // of a program
+  const session::KernelCatalog* statics() const { return statics_.get(); }  // nullptr: likewise
+  std::span<const std::uint8_t> code(std::size_t event) const;              // native code; with a program only
 
  private:
   const target::TargetEnv& env() const;

@@ -63,7 +63,7 @@ Result<void> write_all(int fd, const std::string& text, const std::string& name)
   return {};
 }
 
-// A file beside the one to be replaced, removed unless it took that name.
+// A new file beside the one to be replaced; removed unless it was renamed over it.
 class Successor {
  public:
   explicit Successor(const OutputPlace& place) : made_(create_temporary_beside(place)) {}
@@ -121,7 +121,7 @@ Result<void> replace_file(const std::string& name, const std::string& text) {
   Successor successor(*place);
   if (!successor) return std::unexpected(successor.error());
   KEVT_TRY(write_all(successor.fd(), text, name));
-  // Who may not give files away keeps the mode at least.
+  // Without the right to change the owner, at least the mode is kept.
   [[maybe_unused]] const int owner = fchown(successor.fd(), status.st_uid, status.st_gid);
   if (fchmod(successor.fd(), status.st_mode & 07777) != 0 || fsync(successor.fd()) != 0 ||
       !successor.take_name(place->name)) {

@@ -13,16 +13,16 @@ struct FixedText {
   std::string text;
   std::vector<const diag::Located*> applied;
 };
-// Applies the fix-its of `mistakes` that belong to `origin`; of two that overlap the first one found.
+// Applies the fix-its of those `mistakes` that belong to `origin`; where two overlap, the first one found.
 FixedText apply_fixes(std::string text, const std::string& origin, std::span<const diag::Located> mistakes);
 
-// Replaces a file's content in one step: whoever reads it sees the old text or the new one. Keeps its mode and owner.
+// Replaces a file's content atomically: a reader sees the old text or the new one. Keeps the file's mode and owner.
 Result<void> replace_file(const std::string& name, const std::string& text);
 
-// The same, or makes it.
+// As replace_file(), but makes the file if it does not exist.
 Result<void> write_file(const std::string& name, const std::string& text);
 
-// At most 64 MiB. "-": standard input.
+// Reads a file of at most 64 MiB. "-": standard input.
 Result<std::string> read_whole(const std::string& name);
 
 }  // namespace kevt::cli

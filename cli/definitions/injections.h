@@ -11,8 +11,7 @@
 namespace kevt::cli {
 
 // "ret=VALUE [probability=P%] [count=N] [seed=N]". VALUE: decimal or 0x, as the register rax gets it; P: percent of the
-// hits that the filter accepts, 100 unless given; N: of injections at most, per program. A seed that is not given is
-// drawn.
+// hits that pass the filter, default 100; count: the most injections per program; seed: random unless given.
 Result<model::Injection> read_injection(std::string_view text);
 
 // Reads each "EVENT: ret=VALUE …".

@@ -1,4 +1,4 @@
-// Words of the language for `kevtrace list`: what can be written, where it runs, what it means.
+// Prints words of the language for `kevtrace list`: how each is written, where it runs, what it means.
 #pragma once
 
 namespace kevt::cli {

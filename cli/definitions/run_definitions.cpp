@@ -1,4 +1,4 @@
-// Mistakes are shown where they were written: the request keeps the place of every definition, filter and trigger.
+// Each mistake is shown at its place: the request keeps the origin of every definition, filter and trigger.
 #include "cli/definitions/run_definitions.h"
 
 #include <algorithm>
@@ -60,7 +60,7 @@ std::vector<RunInstance> RunDefinitions::instances(engine::Tracing& tracing) con
   return all;
 }
 
-// Where definitions are a plain list, their names were not looked at: all of them are the top instance's.
+// The names of definitions in a plain list were not read: all these events belong to the top instance.
 bool RunDefinitions::is_on(const InstanceTexts& instance, const engine::TracedEvent& event) const {
   const model::EventName name{event.group, event.name};
   const auto is_counted = [&](const engine::EventTrigger& one) {
@@ -82,7 +82,7 @@ std::vector<engine::EventSwitcher::InstanceEvent> RunDefinitions::to_switch_on(e
   return on;
 }
 
-// They record stacks and choose threads as the top one does.
+// Other instances record stacks and choose threads as the top one does.
 std::optional<int> RunDefinitions::make_instances(engine::Tracing& tracing) const {
   for (const InstanceTexts& texts : request_.texts.instances) {
     if (texts.name.empty()) continue;

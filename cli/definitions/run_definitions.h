@@ -1,4 +1,4 @@
-// What a run is asked to trace, given to its Tracing: the same for processes and for the kernel.
+// Defines what a run is asked to trace in its Tracing; the same for processes and for the kernel.
 #pragma once
 
 #include <optional>
@@ -14,24 +14,25 @@ namespace kevt::cli {
 // An instance of a run.
 struct RunInstance {
   engine::Instance* instance = nullptr;
-  std::vector<const engine::TracedEvent*> events;  // whose records may come, in the order of their ids
+  std::vector<const engine::TracedEvent*> events;  // events whose records may come, by id
   std::string output;                              // a file; "" or "-": standard output
 };
 
 class RunDefinitions {
  public:
-  // Both outlive it.
+  // Both arguments outlive this object.
   RunDefinitions(const RunRequest& request, const Reporter& report) : request_(request), report_(report) {}
 
-  // Makes the instances, defines it all and sets filters and triggers; nothing is armed. An exit status when something
-  // is wrong; it has been reported, with the target where there are several.
+  // Makes the instances, defines all events and sets filters and triggers; arms nothing. Returns an exit status if
+  // something is wrong; it has been reported, with the target if there are several.
   std::optional<int> define(engine::Tracing& tracing);
-  // Of every instance what is to be on. The top one: what is defined but for what scripts say is off, what --hist
-  // counts and what other instances alone name; and what is named of the kernel's own. Others: what they name.
+  // The events to be switched on in each instance. In the top one: all defined events and all kernel events that it
+  // names, except those that scripts switch off, that --hist only counts, or that only other instances name. In another
+  // one: the events that it names.
   std::vector<engine::EventSwitcher::InstanceEvent> to_switch_on(engine::Tracing& tracing) const;
-  // The top one first. Each tells of what is on in it, and of what is off and may be switched on.
+  // The instances, the top one first, each with its events that are on or may be switched on later.
   std::vector<RunInstance> instances(engine::Tracing& tracing) const;
-  // Tells what could not be armed and took nothing else down.
+  // Reports the probes that could not be armed while the run goes on.
   void report_left_out(std::span<const engine::CodeRefusal> left_out) const;
 
  private:
@@ -41,7 +42,7 @@ class RunDefinitions {
 
   const RunRequest& request_;
   const Reporter& report_;
-  std::vector<std::vector<std::uint64_t>> serials_;  // of each definition's probes
+  std::vector<std::vector<std::uint64_t>> serials_;  // by definition, then by probe
 };
 
 }  // namespace kevt::cli

@@ -1,4 +1,4 @@
-// Scripts and the command line, made one before anything is started.
+// Merges scripts and the command line before anything is started.
 //
 //   -p s.kev with `target program /bin/ls`, `option count 5`    run -c 5 -- /bin/ls
 //   the same with -c 1 -- /bin/true                             run -c 1 -- /bin/true
@@ -28,13 +28,13 @@
 namespace kevt::cli {
 namespace {
 
-constexpr std::string_view kClock = "mono";  // of records made in process
+constexpr std::string_view kClock = "mono";  // the clock of process records
 
 bool targets_kernel(const Texts& texts) {
   return texts.target && std::holds_alternative<model::KernelTarget>(*texts.target);
 }
 
-// What --enable may name of what is defined here.
+// The defined events that --enable may name.
 std::set<model::EventName> defined_events(const Texts& texts, const std::string& word) {
   std::set<model::EventName> found;
   for (const auto& name : texts.names)
@@ -56,7 +56,7 @@ bool enables_statics(const RunOptions& options, const Texts& texts) {
                              [&](const auto& one) { return std::ranges::any_of(one.enabled, is_static); });
 }
 
-// Asked for by --runtime, or where that is `auto` by what is to be traced.
+// --runtime decides, or for `auto` the target.
 bool traces_kernel(const RunOptions& options, const Texts& texts) {
   const bool is_meant = targets_kernel(texts) || enables_statics(options, texts);
   return runtime::traces_whole_machine(options.runtime) || (options.runtime == "auto" && is_meant);
@@ -80,7 +80,7 @@ std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& option
   return out;
 }
 
-// Those of the command line win over those of scripts. The reason where they are not to be had.
+// Injections of the command line win over those of scripts. Returns the reason if they are impossible; empty: none.
 std::optional<std::string> take_injections(RunRequest& request) {
   auto injections = collect_injections(request.options.injections);
   if (!injections) return injections.error().message();
@@ -141,7 +141,7 @@ Result<void> take_triggers(RunRequest& request) {
   return {};
 }
 
-// Events that triggers stand on or switch, and that are not defined here.
+// Events that triggers are on or switch, and that are not defined here.
 void note_events_of_triggers(RunRequest& request) {
   const auto note = [&](const model::EventName& name) {
     const bool is_ours = std::ranges::find(request.texts.names, std::optional(name)) != request.texts.names.end();
@@ -149,7 +149,7 @@ void note_events_of_triggers(RunRequest& request) {
   };
   for (const engine::EventTrigger& trigger : request.triggers) {
     note(script::split_event_name(trigger.event));
-    diag::Sink ignored;  // mistakes are told when it is set
+    diag::Sink ignored;  // mistakes are reported when the trigger is set
     const auto parsed = grammar::parse_trigger(trigger.text, ignored);
     request.trigger_targets.push_back(parsed ? model::EventName{parsed->target_system, parsed->target_event}
                                              : model::EventName{});
@@ -157,7 +157,7 @@ void note_events_of_triggers(RunRequest& request) {
   }
 }
 
-// --enable: what is defined here, or one of the kernel's own.
+// --enable names an event that is defined here, or a kernel event.
 Result<void> take_enabled(RunRequest& request, const InstanceOptions& options) {
   for (const std::string& word : options.enabled) {
     InstanceTexts& instance = request.texts.instance(options.name);
@@ -167,7 +167,7 @@ Result<void> take_enabled(RunRequest& request, const InstanceOptions& options) {
     const bool is_any_wrong = std::ranges::any_of(request.texts.names, [](const auto& one) { return !one; });
     auto name = found.empty() ? script::split_event_name(word) : *found.begin();
     if (found.empty()) {
-      if (name.system.empty() && is_any_wrong) continue;  // of what is wrong, which is told when it is defined
+      if (name.system.empty() && is_any_wrong) continue;  // may be a wrong definition's, reported later
       if (name.system.empty())
         return std::unexpected(
             Error("--enable " + word + ": it is not defined here; of the kernel's own write GROUP:EVENT"));
@@ -180,7 +180,7 @@ Result<void> take_enabled(RunRequest& request, const InstanceOptions& options) {
   return {};
 }
 
-// The kernel's own events: what scripts name and do not switch off, and --enable.
+// Kernel events that are to be on: those that scripts name and do not switch off, and those of --enable.
 Result<void> take_statics(RunRequest& request) {
   for (const ForeignEvent& event : request.texts.foreign_events) {
     const auto is_on = [&](const InstanceTexts& instance) { return instance.is_on(event.name); };
@@ -196,14 +196,15 @@ Result<void> take_statics(RunRequest& request) {
   return {};
 }
 
-// nullopt where all of it can be asked for.
+// nullopt: nothing is refused.
 std::optional<std::string> why_not_in_kernel(const RunOptions& options, const RunRequest& request) {
   if (options.keep_going) return "--keep-going is for programs";
   if (!request.injections.empty()) return "--inject is for programs; it never changes the kernel";
   return std::nullopt;
 }
 
-// Where no trigger may switch it on.
+// Removes definitions of events that are off, with their filters and injections. Not called if there are triggers,
+// which may switch events on.
 void drop_what_is_off(RunRequest& request) {
   Texts& texts = request.texts;
   const auto is_name_off = [&](const model::EventName& name) {
@@ -226,7 +227,7 @@ void drop_what_is_off(RunRequest& request) {
   }
 }
 
-// What also a mount does.
+// The part that `mount` shares with `run`.
 void take_recording_options(RunRequest& request) {
   RunOptions& run = request.options;
   const model::ScriptOptions& script = request.texts.options;
@@ -312,7 +313,7 @@ std::optional<RunRequest> read_definitions(const RunOptions& options, const Repo
 }
 
 void warn_of_brought_code(const RunRequest& request, const Reporter& report) {
-  if (traces_kernel(request)) return;  // whose verifier checks the code
+  if (traces_kernel(request)) return;  // the kernel's verifier checks the code
   for (std::size_t i = 0; i < request.texts.compiled.size(); ++i)
     if (!request.texts.compiled[i].images.empty())
       report.status(request.texts.compiled_names[i] +

@@ -1,10 +1,10 @@
 // --trigger 'open: traceoff:1 if fd == 3'
 //
-//   open:traceoff:1           event `open`, trigger `traceoff:1`: the word behind the first `:` is a trigger's
+// open:traceoff:1 event `open`, trigger `traceoff:1`: the word behind the first `:` begins a trigger
 //   libc:open:traceoff:1      group `libc`, event `open`
-//   open:keys=fd:vals=len     of --hist: a part of a histogram is no name
+// open:keys=fd:vals=len of --hist: a part of a histogram is not taken for a name
 //
-// Whether the trigger is right is seen where its event is known (BatchDefiner).
+// The trigger itself is checked when its event is known (BatchDefiner).
 #include "cli/definitions/run_triggers.h"
 
 #include <fmt/format.h>
@@ -32,7 +32,7 @@ std::string_view stripped(std::string_view text) {
 // Up to the next `:` or blank.
 std::string_view command_word(std::string_view text) { return text.substr(0, text.find_first_of(": \t")); }
 
-// An event, and the rest behind it. nullopt: no event is named.
+// Splits a word into the event and the rest. nullopt: the word names no event.
 struct Named {
   std::string event;
   std::string_view rest;
@@ -51,7 +51,7 @@ std::optional<Named> split_event(std::string_view word) {
   return named;
 }
 
-// `kind`: what messages call it, and the first word of its trigger where that is not written.
+// `kind`: the name in messages, and the first word of the trigger where the user does not write it.
 Result<Triggers> collect(const std::vector<std::string>& words, std::string_view kind, std::string_view form,
                          std::string_view command) {
   Triggers out;

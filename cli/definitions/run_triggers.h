@@ -1,4 +1,4 @@
-// --trigger and --hist: what hits of an event switch and count.
+// Reads --trigger and --hist.
 #pragma once
 
 #include <string>
@@ -11,12 +11,12 @@ namespace kevt::cli {
 
 struct Triggers {
   std::vector<engine::EventTrigger> triggers;
-  std::vector<Source> sources;  // of each
+  std::vector<Source> sources;  // by trigger
 };
 
-// Reads each "EVENT:TRIGGER", "GROUP:EVENT:TRIGGER" or "GROUP/EVENT:TRIGGER"; fails when no event is named.
+// Each word is "EVENT:TRIGGER", "GROUP:EVENT:TRIGGER" or "GROUP/EVENT:TRIGGER". Fails if a word names no event.
 Result<Triggers> collect_triggers(const std::vector<std::string>& words);
-// The same of "EVENT:keys=KEYS…", which stands for the trigger "hist:keys=KEYS…".
+// Each word is "EVENT:keys=KEYS…", which means the trigger "hist:keys=KEYS…" of EVENT.
 Result<Triggers> collect_histograms(const std::vector<std::string>& words);
 
 }  // namespace kevt::cli

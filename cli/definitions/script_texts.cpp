@@ -1,4 +1,4 @@
-// From files to what the verbs work with.
+// Turns files into the texts that the verbs work with.
 //
 //   p:a f x=%di          definitions[0], names[0] = kprobes/a
 //     filter x > 3       filters: kprobes/a, "x > 3"
@@ -7,8 +7,8 @@
 //   instance errors      instances[1]: what follows is in it
 //
 // Problem: filters and triggers belong to an event, whose name may be generated, repeated or unknown here. Idea: every
-// definition is named as soon as it is read; what hangs on a definition that is wrong is left out, since the mistake is
-// reported anyway. Filters of foreign events are read for their form only. Not here: judging definitions
+// definition is named as soon as it is read; filters and triggers of a wrong definition are left out, since the mistake
+// is reported anyway. Filters of foreign events are read for their form only. Not here: judging definitions
 // (check_pass.cpp), and what a target means (cmd_run.cpp).
 #include "cli/definitions/script_texts.h"
 
@@ -82,7 +82,7 @@ class Collector {
   Texts texts_;
   std::string origin_;
   bool needs_names_ = true;  // false: a plain list of definitions, which may be long
-  std::string instance_;     // whose event is looked at
+  std::string instance_;     // the instance of the present lines
   std::set<std::pair<std::string, model::EventName>> filtered_;  // of each instance
   std::set<model::EventName> injected_;
 };
@@ -156,7 +156,7 @@ void Collector::add_script(const std::string& text, const std::string& origin) {
   }
 }
 
-// Target, options and instances; those of an earlier file stay.
+// Takes target, options and instances. A value that an earlier file has set is a mistake.
 void Collector::add_head(const model::Script& script) {
   if (script.target) {
     const model::ScriptLine& line = script.lines[script.target_line];

@@ -22,20 +22,20 @@ struct Filters {
   std::vector<engine::EventFilter> filters;
   std::vector<Source> sources;
 };
-// What messages about an option say.
+// The words of messages about an option.
 struct OptionWords {
   const char* noun;
   const char* form;
-  const char* twice;  // of an event that has it two times: "event `a` has …"
+  const char* twice;  // ends "event `a` has …" if given twice for `a`
 };
-// Splits each "EVENT:TEXT" or "GROUP:EVENT:TEXT"; fails when no event is named, or one twice.
+// Splits each "EVENT:TEXT" or "GROUP:EVENT:TEXT". Fails if a word names no event, or two words name the same.
 Result<std::vector<engine::EventFilter>> split_by_event(const std::vector<std::string>& words, const OptionWords& say);
-// Splits each "EVENT:EXPR" or "GROUP:EVENT:EXPR"; fails when no event is named.
+// Splits each "EVENT:EXPR" or "GROUP:EVENT:EXPR". Fails if a word names no event.
 Result<Filters> collect_filters(const std::vector<std::string>& words);
 
 std::vector<std::string> texts_of(std::span<const Source> sources);
 
-// -e words and files, in that order; comments and blank lines are kept out. Fails when a file cannot be read.
+// The definitions of -e words, then of files, without comments and blank lines. Fails if a file cannot be read.
 Result<std::vector<Source>> collect_definitions(const std::vector<std::string>& words,
                                                 const std::vector<std::string>& files);
 

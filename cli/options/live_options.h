@@ -1,4 +1,4 @@
-// Questions to records: of a file (-i FILE), or of a program or processes while they run.
+// Options of verbs that ask about records: those of a file (-i FILE), or of a program or processes while they run.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@ namespace kevt::cli {
 
 struct QuestionOptions {
   std::string input;  // a recording; empty: live
-  RunOptions run;     // live; its filters and count also serve a file
+  RunOptions run;     // for live tracing; filters and -c also apply to a file
 };
 
 struct CountOptions {
@@ -37,14 +37,14 @@ struct StatOptions {
   std::string file;
   std::vector<std::string> filters;
   std::uint64_t top = 10;
-  std::string format, output;  // of the answer; empty: by the output's ending, standard output
+  std::string format, output;  // empty: by the output's ending; standard output
 };
 struct DiffOptions {
   std::string a, b;
   std::vector<std::string> filters;
   std::vector<std::string> fields;     // EVENT.FIELD
   std::vector<std::string> latencies;  // START,END
-  std::string format, output;          // as of `stat`
+  std::string format, output;          // as in StatOptions
 };
 
 }  // namespace kevt::cli

@@ -9,12 +9,12 @@
 
 namespace kevt::cli {
 
-// The end of a verb's help.
+// Adds the end of a verb's help.
 inline void add_footer(CLI::App& verb, const std::string& text) {
   verb.footer(text + "\n\nEvery verb also takes --color, --escape, --diagnostics and -q: `kevtrace --help`");
 }
 
-// One of these words.
+// Accepts only one of these words.
 inline CLI::Validator member(std::vector<std::string> words) {
   return CLI::Validator(
       [words = std::move(words)](std::string& value) {
@@ -28,7 +28,7 @@ inline CLI::Validator member(std::vector<std::string> words) {
       "");
 }
 
-// `what` is said where it is not: "a positive number".
+// Accepts only a positive number; `what` completes the message "… is not a positive number".
 inline CLI::Validator positive(std::string what) {
   return CLI::Validator(
       [what = std::move(what)](std::string& value) {
@@ -42,10 +42,10 @@ inline CLI::Validator positive(std::string what) {
 
 struct RunOptions;
 
-// What is traced: definitions, scripts, filters, triggers, the kernel's own events, injections.
+// Adds the options that say what is traced: definitions, scripts, filters, triggers, kernel events, injections.
 void add_definitions(CLI::App& verb, RunOptions& run);
 
-// -B, --instance: what stands behind it is of this instance. take_instances() comes when all is parsed.
+// -B, --instance: options behind it belong to this instance. Call take_instances() after parsing.
 void add_instances(CLI::App& verb, RunOptions& run);
 void take_instances(const CLI::App& verb, RunOptions& run);
 

@@ -47,7 +47,7 @@ exit status: 0 ok, 1 failed, 2 usage, 3 a definition or filter is wrong, 4 somet
   5 data lost (--fail-on), 125/126/127 kevtrace failed / CMD not executable / not found;
   `run -- CMD` ends with CMD's own status (128+N for signal N))";
 
-// One of a few words, kept as the enum's number for CLI11 to read.
+// Accepts one of a few words, and turns it into the enum's number, which CLI11 can read.
 template <class Enum>
 CLI::Validator choice(std::vector<std::pair<std::string, Enum>> words) {
   return CLI::Validator(
@@ -316,14 +316,14 @@ void add_doctor(CLI::App& app) {
   add_footer(*verb, "exit status: 0 programs can be traced here, 4 they cannot");
 }
 
-// The first word that is no option.
+// The first word that is not an option.
 std::string first_word(int argc, char** argv) {
   for (int i = 1; i < argc; ++i)
     if (argv[i][0] != '-') return argv[i];
   return "";
 }
 
-// What was meant, or what there is.
+// Suggests the word that was meant, or lists what there is.
 std::string verbs_for(const CLI::App& app, const std::string& word) {
   std::vector<std::string> all;
   for (const CLI::App* verb : app.get_subcommands([](const CLI::App*) { return true; }))
@@ -341,7 +341,7 @@ std::string verbs_for(const CLI::App& app, const std::string& word) {
   return fmt::format("`{}` is no verb: {}", word, fmt::join(all, ", "));
 }
 
-// One line for a mistake; help and the version go to standard output.
+// Prints a mistake as one line to standard error; help and version go to standard output.
 int finish(const CLI::App& app, const CLI::ParseError& error, const std::string& word) {
   if (error.get_exit_code() == 0) {
     app.exit(error);

@@ -29,11 +29,11 @@ struct CheckOptions {
   std::vector<std::string> files;  // "-": standard input
   std::vector<std::string> definitions;
   std::vector<std::string> filters;
-  std::optional<dialect::Kernel> kernel;  // absent: all forms of all kernels
-  bool running = false;                   // version, symbols and types of the running kernel
-  std::vector<std::string> btf;           // the kernel's types, then modules'; empty: not known
-  std::string kallsyms;                   // its symbols; empty: not known
-  bool strict = false;                    // what could not be checked is status 4
+  std::optional<dialect::Kernel> kernel;  // nullopt: the forms of all kernels
+  bool running = false;                   // use version, symbols and types of the running kernel
+  std::vector<std::string> btf;           // BTF files of the kernel, then of modules; empty: types unknown
+  std::string kallsyms;                   // a file of symbols; empty: symbols unknown
+  bool strict = false;                    // exit status 4 if something could not be checked
   bool fix = false;                       // rewrite the files
 };
 
@@ -49,26 +49,26 @@ struct ExplainOptions {
 struct CostOptions {
   std::vector<std::string> definitions;
   std::vector<std::string> filters;
-  std::vector<std::string> command;  // as of `explain`
+  std::vector<std::string> command;  // as in ExplainOptions
 };
 
 struct CompileOptions {
   std::string script;                // "-": standard input
   std::string output;                // FILE.kevo
-  std::vector<std::string> command;  // where names of arguments are looked up; empty: the script's own program
-  std::vector<std::string> btf;      // types of kernels: of each a file or folder; empty: this one's where asked
+  std::vector<std::string> command;  // program in which argument names are looked up; empty: the script's own
+  std::vector<std::string> btf;      // kernels' types, a file or folder each; empty: the running kernel's, if needed
 };
 
 struct ListOptions {
   enum class What : std::uint8_t { Functions, Usdt, Events, Registers, Types } what = What::Functions;
-  std::vector<std::string> words;  // with a '/': a program or library; without: names to list, * and ? allowed
+  std::vector<std::string> words;  // with '/': a program or library; else names to list, may have * and ?
   bool verbose = false;
 };
 
 struct FmtOptions {
   enum class To : std::uint8_t { Script, Boot } to = To::Script;
   std::vector<std::string> files;  // "-": standard input, to standard output
-  bool check = false;              // only say which would change
+  bool check = false;              // only report which files would change
 };
 
 struct ImportOptions {
@@ -78,7 +78,7 @@ struct ImportOptions {
 
 struct DoctorOptions {};
 
-// What shells and man(1) read: made when the command line is read.
+// The text of `completion` or `manual`, made while the command line is parsed.
 struct ShellTextOptions {
   std::string text;
 };
@@ -92,7 +92,7 @@ struct CommandLine {
   Verb verb;
 };
 
-// Exits by itself for --help, --version and mistakes (status 2).
+// Ends the process for --help and --version, and for mistakes with status 2.
 CommandLine parse_command_line(int argc, char** argv);
 
 }  // namespace kevt::cli

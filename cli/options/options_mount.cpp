@@ -1,4 +1,4 @@
-// What `mount` and `exec` take; the rest of the command line is in options.cpp.
+// The options of `mount` and `exec`; the rest of the command line is in options.cpp.
 #include "cli/options/options_mount.h"
 
 #include <CLI/CLI.hpp>

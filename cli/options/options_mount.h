@@ -19,11 +19,11 @@ struct MountVerbOptions {
   std::string runtime = "auto";
   std::string group;                       // name or number; empty: the user's
   std::optional<std::uint64_t> buffer_kb;  // per CPU
-  bool follow = false;                     // programs that CMD or the processes become or start by exec
-  bool hold = false;                       // CMD begins when the first event is on
+  bool follow = false;                     // also trace programs that they become or start by exec
+  bool hold = false;                       // CMD starts once an event is switched on
   bool keep = false;                       // the mount stays when CMD has ended
   bool nonempty = false;                   // DIR may hold files
-  RunOptions defined;                      // what is defined and on from the start; nothing else of it
+  RunOptions defined;                      // only events, filters, triggers: from the start
   std::vector<int> pids;                   // running processes, instead of a command
   std::vector<std::string> command;
 };

@@ -1,4 +1,4 @@
-// What every verb that traces takes: `run`, the live questions and, of definitions, `mount`.
+// Options of every verb that traces: `run`, the live questions and, for definitions, `mount`.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>

@@ -33,7 +33,7 @@ void add_input(CLI::App& verb, InputOptions& input) {
   verb.add_option("-c,--count", input.limit, "the first N records of what is left")->type_name("N");
 }
 
-// -f of what answers.
+// -f of verbs that print an answer.
 void add_answer_format(CLI::App& verb, std::string& format) {
   verb.add_option("-f,--format", format, "of the answer: text or json; the ending of -o FILE tells it, too")
       ->type_name("FORMAT")
@@ -150,7 +150,7 @@ void add_diff(CLI::App& app, DiffOptions& diff, RecordingVerb& out) {
   add_footer(*verb, "examples:\n  kevtrace diff before.dat after.dat --lat read_in,read_out --field read_out.count");
 }
 
-// `-i FILE`, or what is traced; a command stands behind `--`.
+// Adds `-i FILE` and the options of tracing; a command stands behind `--`.
 void add_source(CLI::App& verb, QuestionOptions& source) {
   verb.add_option("-i,--input", source.input, "ask a recording instead of a program that runs")->type_name("FILE");
   add_tracing(verb, source.run);
@@ -265,7 +265,7 @@ std::vector<std::string> take_command(int& argc, char** argv) {
   bool wanted = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--color" || word == "--escape" || word == "--diagnostics") {  // their values are no verbs
+    if (word == "--color" || word == "--escape" || word == "--diagnostics") {  // skip the value, which is not the verb
       ++i;
       continue;
     }

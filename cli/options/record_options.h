@@ -16,7 +16,7 @@ class Validator;
 
 namespace kevt::cli {
 
-// What is read: a file and the part of it that is wanted.
+// A recording to read, and which part of it.
 struct InputOptions {
   std::string file;
   std::vector<std::string> filters;  // EVENT: EXPRESSION, or EVENT
@@ -31,7 +31,7 @@ struct ReportOptions {
   std::string output;
   std::string times = "absolute";
   std::vector<std::string> columns;
-  bool raw_format = false;  // no words of plugins
+  bool raw_format = false;  // without libtraceevent's plugins
 };
 
 struct ConvertOptions {
@@ -55,16 +55,16 @@ struct RecordingVerb {
       verb;
 };
 
-// The options that say what is traced, and how long; options.cpp has them.
+// Adds the options that say what is traced and how long (options_run.cpp).
 void add_tracing(CLI::App& app, RunOptions& run);
-// Of `run -f`.
+// The formats of `run -f`.
 CLI::Validator run_format();
 std::string run_format_help();
 
-// Adds the verbs; the one that was given is in `out` when parsing is done. `command`: the words behind `--`, which
-// verbs that take words of their own get this way.
+// Adds the verbs; after parsing `out` has the options of the given verb. `command`: the words behind `--`, for verbs
+// that also take words of their own.
 void add_recording_verbs(CLI::App& app, RecordingVerb& out, const std::vector<std::string>& command);
-// Cuts argv at `--` where the verb is one of these; the words behind it.
+// If the verb is one of these, cuts argv at `--` and returns the words behind it.
 std::vector<std::string> take_command(int& argc, char** argv);
 
 }  // namespace kevt::cli

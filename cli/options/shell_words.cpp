@@ -16,7 +16,7 @@ namespace {
 
 struct Word {
   std::vector<std::string> names;  // "--event", "-e"
-  std::string value;               // what it takes, as --help writes it; empty: nothing
+  std::string value;               // its value, as --help names it; empty: none
   std::string description;
 };
 
@@ -38,7 +38,7 @@ std::vector<Word> options_of(const CLI::App& app) {
   return words;
 }
 
-// Those of a verb, and those that every verb takes.
+// The options of a verb, and those that every verb takes.
 std::vector<Word> all_options_of(const CLI::App& app, const CLI::App& verb) {
   std::vector<Word> words = options_of(verb);
   for (Word& global : options_of(app)) {
@@ -60,7 +60,7 @@ std::string verb_names(const CLI::App& app) {
   return all;
 }
 
-// In a string between single quotes.
+// Escapes a text for a string in single quotes.
 std::string quoted(std::string_view text, std::string_view quote) {
   std::string out;
   for (const char c : text) out += c == '\'' ? std::string(quote) : std::string(1, c);

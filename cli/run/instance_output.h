@@ -1,4 +1,4 @@
-// InstanceOutput: where the records of one instance of a run go: to a recording, or as trace lines.
+// InstanceOutput: writes the records of one instance of a run to a recording, or prints them as trace lines.
 #pragma once
 
 #include <cstdint>
@@ -17,39 +17,40 @@ namespace kevt::cli {
 
 class InstanceOutput {
  public:
-  // `tracing`, and the instance, outlive it.
+  // `tracing` and the instance outlive this object.
   InstanceOutput(engine::Tracing& tracing, RunInstance wanted);
 
-  // One of them, first of all. Lines may be shared with other instances; each has `head` in front.
+  // Call record() or print() once, before anything else. `lines` may be shared with other instances; each line starts
+  // with `head`.
   Result<void> record(const session::MakeWriter& make);
   void print(std::shared_ptr<RunOutput> lines, std::string head);
 
   Result<void> take(const engine::TracedEvent& event, engine::TracedTarget& target, const runtime::Record& record);
   Result<void> take_stack(engine::TracedTarget& target, const runtime::Record& of,
                           std::span<const std::uint64_t> frames);
-  // Makes what was taken readable to others.
+  // Writes buffered records or lines, so that other programs can read them.
   Result<void> flush();
-  // It cannot be written any more: nothing of it is wanted.
+  // To be called when the output cannot be written any more: it takes no more records.
   void close();
   bool is_closed() const { return is_closed_; }
-  // Of a recording: counters are final.
+  // To be called when counters are final: completes a recording.
   Result<void> finish();
 
-  // Whether records may come to it at all: an event is on in the instance, or may be switched on.
+  // Whether records may come: some event is on in the instance, or may be switched on.
   bool may_record() const;
   engine::Instance& instance() const { return *wanted_.instance; }
   const std::vector<const engine::TracedEvent*>& events() const { return wanted_.events; }
   const std::string& file() const { return wanted_.output; }
   bool is_on_stdout() const { return wanted_.output.empty() || wanted_.output == "-"; }
-  session::Recorder* recorder() { return recorder_.get(); }  // nullptr: there are lines
+  session::Recorder* recorder() { return recorder_.get(); }  // nullptr: it prints lines
   const session::Recorder* recorder() const { return recorder_.get(); }
   const std::shared_ptr<RunOutput>& lines() const { return lines_; }
   std::uint64_t taken() const { return taken_; }
   std::uint64_t bytes() const;
-  // How messages call an event of this instance.
+  // The name of an event of this instance in messages.
   std::string name_of(const engine::TracedEvent& event) const;
 
-  // Targets that come and go.
+  // Tell of targets that were added or are removed.
   void add(const engine::TracedTarget& target);
   void remove(const engine::TracedTarget& target);
 

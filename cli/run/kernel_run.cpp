@@ -1,7 +1,7 @@
 // The whole machine is traced while CMD runs, or until Ctrl-C. CMD waits at its exec until the probes are armed, so its
 // first system call is seen.
 //
-// Programs in the kernel wake nobody: rings are read every few milliseconds.
+// BPF programs do not wake a reader, so rings are read every few milliseconds.
 #include "cli/run/kernel_run.h"
 
 #include <fmt/format.h>
@@ -31,12 +31,12 @@ namespace {
 
 constexpr timespec kPause = {0, 5'000'000};
 
-// Of the kernel's own events those that are named, and those that event probes stand on.
+// The kernel events to read: those that are named, and those that event probes stand on.
 std::set<model::EventName> needed_statics(const RunRequest& request) {
   std::set<model::EventName> names = request.known_statics;
   for (const Source& source : request.texts.definitions) {
     if (!engine::stands_on_event(source.text)) continue;
-    diag::Sink ignored;  // mistakes are told when it is defined
+    diag::Sink ignored;  // mistakes are reported when it is defined
     const auto written = pipeline::parse_event(source.text, ignored);
     const auto* place = written ? std::get_if<model::EventPlace>(&written->place) : nullptr;
     if (place && !session::is_of_probes(place->system)) names.insert({place->system, place->event});
@@ -116,7 +116,7 @@ std::optional<int> KernelRun::start_command() {
     if (command_) command_->abandon();
     return error.errno_value() == EPERM ? kMissing : kFailed;
   }
-  // Now that nothing is left to be refused. What is hit meanwhile waits in the rings.
+  // Open the outputs only now that nothing can be refused any more. Hits meanwhile wait in the rings.
   if (auto failed = trace_.open(*tracing_, definitions_.instances(*tracing_))) {
     if (command_) command_->abandon();
     return failed;
@@ -138,7 +138,7 @@ void KernelRun::record() {
     nanosleep(&kPause, nullptr);
   }
   if (auto off = tracing_->switcher().set_probes_armed(false); !off) report_.error(off.error());
-  (void)target_->switch_statics_off();  // how many stay open matters to who waits for their end
+  (void)target_->switch_statics_off();  // the number of open ones matters only to a mount
   target_->settle();
   trace_.finish();
 }

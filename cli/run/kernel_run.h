@@ -1,4 +1,4 @@
-// kevtrace run, when the kernel is traced.
+// `kevtrace run` of the kernel.
 #pragma once
 
 #include "cli/definitions/run_request.h"
@@ -7,8 +7,8 @@
 
 namespace kevt::cli {
 
-// Until CMD ends, the limits of the options are reached, or somebody interrupts. The exit status. `make`: who takes the
-// records; empty: trace lines are printed.
+// Traces until CMD ends, a limit of the options is reached, or a signal interrupts. Returns the exit status. `make`:
+// makes the writer of the records; empty: trace lines are printed.
 int run_in_kernel(RunRequest request, const GlobalOptions& global, const session::MakeWriter& make);
 
 }  // namespace kevt::cli

@@ -1,5 +1,5 @@
-// The running kernel behind a mount: probes by bpf or kmod, its own events by perf. CMD, when there is one, starts when
-// DIR is there; the whole machine is traced.
+// The running kernel behind a mount: probes by bpf or kmod, static events by perf. A CMD starts once DIR is mounted;
+// the whole machine is traced.
 #include <fmt/format.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -23,7 +23,7 @@ namespace {
 constexpr unsigned kCloseMs = 20;        // what it takes the kernel to close a static event (deferred_close.h)
 constexpr std::size_t kManyEvents = 50;  // so many that it is seen
 
-// A static event that is on is a descriptor for each CPU, and there are some 1,500.
+// Each static event that is on takes a descriptor per CPU, and there are about 1,500 such events.
 void raise_file_limit() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
@@ -50,7 +50,7 @@ class MountedKernel final : public MountedTargets {
   std::optional<int> take() override;
   std::vector<engine::TracedTarget*> targets() const override { return {target_.get()}; }
   unsigned possible_cpus() const override { return target_->known_env().possible_cpus(); }
-  // The running kernel's own: its tools expect its words, and its mistakes.
+  // The dialect of the running kernel, since tools for it expect its language and its errors.
   sema::CheckRequest check() const override { return {.dialect = running_dialect()}; }
   void abandon() override {
     if (command_) command_->abandon();
@@ -71,7 +71,7 @@ class MountedKernel final : public MountedTargets {
   bool told_end_ = false;
   std::optional<int> not_started_;  // the status that says why
   bool hidden_ = false;
-  std::size_t open_ = 0;  // static events that are off and not closed
+  std::size_t open_ = 0;  // static events that are off but still open
   bool is_held_ = true;
 };
 
@@ -136,7 +136,7 @@ int MountedKernel::exit_status() {
   return status;
 }
 
-// CMD is waited for; not when we are to leave (SIGTERM): it goes on without us then.
+// Waits for CMD, unless kevtrace was told to leave (SIGTERM): CMD then goes on without it.
 int MountedKernel::status_of_command() {
   if (!command_ || is_held_) return not_started_.value_or(kOk);
   const timespec pause = {0, 10'000'000};

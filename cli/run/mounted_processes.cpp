@@ -1,5 +1,5 @@
-// Processes behind a mount: CMD, held until DIR is there, or running ones that are seized; with --follow-forks also
-// what they become or start by exec.
+// Processes behind a mount: CMD, held until DIR is mounted, or running processes that are seized; with --follow-forks
+// also the programs that they become or start by exec.
 #include <fmt/format.h>
 #include <sys/wait.h>
 
@@ -14,7 +14,7 @@ namespace kevt::cli {
 
 namespace {
 
-constexpr std::uint64_t kMountRingBytes = 4u << 20;  // per CPU and process: what waits between two rounds
+constexpr std::uint64_t kMountRingBytes = 4u << 20;  // per CPU and process, for hits between two rounds
 constexpr std::uint32_t kRows = 16384;               // probes and filters, over the whole life of the mount
 constexpr std::size_t kNamesKept = 256;              // of programs that have ended: their records may still be read
 
@@ -94,8 +94,8 @@ bool MountedProcesses::leave() {
   return all_good;
 }
 
-// CMD, which is our child, is waited for; not when we are to leave (SIGTERM): it goes on without us then. Where what it
-// has become could not be traced, nobody knows its end.
+// Waits for CMD, our child, unless kevtrace was told to leave (SIGTERM): CMD then goes on without it. If a program that
+// CMD became could not be traced, its end is unknown.
 int MountedProcesses::exit_status() {
   if (is_held_ || !options_.pids.empty()) return kOk;
   if (processes_.command().has_given_way()) return kFailed;

@@ -1,4 +1,4 @@
-// MountedTargets: what stands behind a mount: processes, or the running kernel.
+// MountedTargets: the targets behind a mount: processes, or the running kernel.
 #pragma once
 
 #include <memory>
@@ -20,27 +20,27 @@ namespace kevt::cli {
 class MountedTargets {
  public:
   virtual ~MountedTargets() = default;
-  // An exit status when it failed; it has been reported.
+  // Starts or attaches to the targets. Returns an exit status if that failed; it has been reported.
   virtual std::optional<int> take() = 0;
   virtual std::vector<engine::TracedTarget*> targets() const = 0;
   virtual unsigned possible_cpus() const = 0;
-  // Whose language definitions are in.
+  // The dialect of definitions.
   virtual sema::CheckRequest check() const { return {}; }
-  // Processes that must not use the mount, now or later; nullptr: there will never be any.
+  // Processes that must not use the mount, now or later; nullptr: there are never any.
   virtual std::shared_ptr<const fuse::RefusedProcesses> refused() const { return nullptr; }
   // Whether targets come and go.
   virtual bool follows() const { return false; }
-  // The mount was not made: nothing of it stays.
+  // To be called if the mount could not be made: undoes take().
   virtual void abandon() = 0;
-  // Let go what waits for the mount. An exit status when that failed.
+  // Lets processes that waited for the mount run. Returns an exit status if that failed.
   virtual std::optional<int> go() = 0;
-  // Once a round of the serving thread.
+  // Called once in each round of the serving thread.
   virtual void step(engine::Tracing& tracing) = 0;
-  // CMD has ended: what it recorded is there to be drained.
+  // Whether CMD has ended, so that all its records can be drained.
   virtual bool has_ended() const = 0;
-  // After the mount: everything is taken out. False: reported where that failed.
+  // Removes everything from the targets, after serving. False: that failed, and has been reported.
   virtual bool leave() = 0;
-  // What CMD ended with, when it has ended.
+  // The exit status of CMD, once it has ended.
   virtual int exit_status() = 0;
 };
 

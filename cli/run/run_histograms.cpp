@@ -47,7 +47,7 @@ Result<void> RunHistograms::open() {
   return {};
 }
 
-// As the file `hist` of a mount, under the event's name, and where they come every so often under the time they are of.
+// The texts of the file `hist`, each under a head with the event's name and, with --interval, the time it covers.
 std::string RunHistograms::with_heads(std::span<const std::string> texts, const InstanceOutput& output,
                                       session::HistogramSpan span) const {
   const std::string& name = output.instance().name;
@@ -87,7 +87,7 @@ void RunHistograms::print(const std::string& text, InstanceOutput& output) {
   print_to(output.is_on_stdout() ? stderr : stdout, "{}", Lines{text});
 }
 
-// The trace goes on without them.
+// If a write fails, the trace goes on without histograms.
 void RunHistograms::write(const std::string& text) {
   if (!file_) return;
   file_->add_lines(text);

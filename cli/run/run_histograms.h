@@ -1,5 +1,5 @@
-// RunHistograms: what histograms of a run have counted, printed at the end or every so often: behind the trace lines,
-// beside a recording, or in a file of their own.
+// RunHistograms: prints the histograms of a run at the end or at intervals: behind the trace lines, beside a recording,
+// or to a file of their own.
 #pragma once
 
 #include <cstddef>
@@ -20,15 +20,16 @@ class RunHistograms {
  public:
   RunHistograms(const RunOptions& options, const Reporter& report) : options_(options), report_(report) {}
 
-  // What cannot be is refused before any file is opened. `instances`: how many.
+  // Refuses impossible combinations before any file is opened. `instances`: the number of instances.
   Result<void> choose_form(std::size_t instances);
   Result<void> open();
 
-  // Since they were last taken; a recording of the instance keeps them, too. To be printed by print().
+  // The text, for print(), of what the instance's histograms have counted since the last take(). A recording of the
+  // instance also keeps these counts.
   std::string take(engine::Tracing& tracing, InstanceOutput& output, session::HistogramSpan span);
   void print(const std::string& text, InstanceOutput& output);
   bool has_failed() const { return has_failed_; }
-  // That they go to; empty: to none of their own.
+  // The file of their own that they are written to; empty: none.
   std::string file() const { return have_own_file() ? options_.histogram_output : ""; }
 
  private:
@@ -40,15 +41,15 @@ class RunHistograms {
   const RunOptions& options_;
   const Reporter& report_;
   std::optional<RunOutput> file_;
-  // Where they are printed, of one output or of several.
+  // One place where histograms are printed, perhaps for several instances.
   struct Place {
-    std::optional<session::HistogramExport> exported;  // what stands there already; nullopt: they are text
+    std::optional<session::HistogramExport> exported;  // remembers what was printed; nullopt: plain text
     bool has_any = false;
   };
   Place& place_of(const InstanceOutput& output);
 
   session::HistogramForm form_ = session::HistogramForm::Text;
-  std::map<const void*, Place> places_;  // by the lines that they stand behind; nullptr: a file of their own, or none
+  std::map<const void*, Place> places_;  // by the RunOutput that they follow; nullptr: none
   bool has_failed_ = false;
 };
 

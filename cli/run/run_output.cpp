@@ -1,4 +1,4 @@
-// write(2) until everything is out; short writes go on, EINTR is retried as long as somebody waits for us.
+// Calls write(2) until everything is written. EINTR is retried unless the user's process is gone (is_abandoned()).
 #include "cli/run/run_output.h"
 
 #include <unistd.h>

@@ -1,4 +1,4 @@
-// RunOutput: where trace lines go. Buffers, and remembers the first failed write.
+// RunOutput: a buffered output for trace lines.
 #pragma once
 
 #include <functional>
@@ -18,13 +18,13 @@ class RunOutput {
   // "" or "-": standard output.
   static Result<RunOutput> open(const std::string& name);
 
-  // Of the trace, with its '\n'.
+  // Adds one trace line, which ends in '\n'.
   void add_line(std::string_view line);
-  // Several, with theirs; a '\t' in front of one is ours and stays.
+  // Adds several lines, each with its '\n'. A '\t' at the start of a line is kept.
   void add_lines(std::string_view text);
   std::size_t waiting() const { return buffer_.size(); }  // bytes
   void drop() { buffer_.clear(); }
-  // Writes the buffer; an error once, at the first write that fails. What was written before stays.
+  // Writes the buffer. On an error what was written before stays, and the rest of the buffer is dropped.
   Result<void> flush();
 
  private:

@@ -1,4 +1,4 @@
-// RunProgress: one line on standard error that tells how a recording goes. Only on a terminal, and not with -q.
+// RunProgress: one line on standard error that shows the progress of a recording; only on a terminal, and not with -q.
 #pragma once
 
 #include <chrono>
@@ -15,10 +15,10 @@ class RunProgress {
   struct Figures {
     std::uint64_t events = 0, lost = 0, missed = 0, bytes = 0;
   };
-  // Whether it is time to show something.
+  // Whether it is time for the next show().
   bool is_due() const;
   void show(const Figures& figures);
-  // Takes the line away.
+  // Erases the line.
   void end();
 
  private:

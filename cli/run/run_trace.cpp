@@ -1,7 +1,8 @@
-// A recording is brought up to date ten times a second: killed at any moment it is whole up to then. Trace lines are
-// written in every round.
+// A recording is flushed ten times a second: if kevtrace is killed, the file is complete up to the last flush. Trace
+// lines are written in every round.
 //
-// Lines of an instance that has no output of its own stand between the top one's, as trace-cmd prints several buffers:
+// Lines of an instance without an output of its own are printed among the top instance's, as trace-cmd prints several
+// buffers:
 //
 //   "            steps-41 …"
 //   "    errors: steps-41 …"
@@ -31,15 +32,15 @@ namespace {
 
 constexpr std::chrono::milliseconds kFlushEvery{100};
 
-// In the kernel's words, as all lines that are written while it runs: for libtraceevent's words a program is started,
-// which a trace of the kernel would show.
+// Lines written during a run use the kernel's print formats: libtraceevent's need another program, whose start a trace
+// of the kernel would show.
 session::MakeWriter kernel_lines(const std::string& file) {
   return [file](const record::Metadata& metadata) { return record::create_kernel_lines(file, metadata); };
 }
 
 }  // namespace
 
-// What is wrong is found before any file is opened, which would empty it.
+// Mistakes are found before any file is opened, since opening empties a file.
 std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<RunInstance> instances) {
   tracing_ = &tracing;
   for (RunInstance& one : instances) outputs_.emplace_back(tracing, std::move(one));
@@ -59,7 +60,7 @@ std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<RunInsta
     report_.error(opened.error());
     return kFailed;
   }
-  // With a limit the first records are meant, not those of the first CPU; triggers act in the order of the hits.
+  // A limit (-c) means the first records in time, not those of the first CPU; and triggers need the order of the hits.
   const session::Recorder* const recorder = outputs_.front().recorder();
   const bool any_order = outputs_.size() == 1 && recorder && recorder->takes_any_order() && !options_.events &&
                          tracing.top().triggers.events().empty();
@@ -67,15 +68,15 @@ std::optional<int> RunTrace::open(engine::Tracing& tracing, std::vector<RunInsta
   return std::nullopt;
 }
 
-// Each file is another one, and all can be made, as far as can be told.
+// Checks, as far as possible, that all output files are different and can be made.
 Result<void> RunTrace::check_outputs() const {
-  std::map<std::string, std::string> names;  // by what they lead to
+  std::map<std::string, std::string> names;  // by device and inode, or folder and name
   const auto take = [&](const std::string& file) -> Result<void> {
     auto place = KEVT_TRY(find_output(file));
     struct stat status = {};
     const bool is_there = place.file && fstat(place.file.get(), &status) == 0;
     if (!is_there && place.folder) fstat(place.folder.get(), &status);
-    if (is_there && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return {};  // /dev/null is for all
+    if (is_there && !S_ISREG(status.st_mode) && !S_ISDIR(status.st_mode)) return {};  // /dev/null may be shared
     const auto [other, is_new] =
         names.try_emplace(fmt::format("{}:{}{}", status.st_dev, status.st_ino, is_there ? "" : "/" + place.name), file);
     if (is_new) return {};
@@ -96,7 +97,8 @@ Result<void> RunTrace::check_outputs() const {
   return histograms_.file().empty() || outputs_.size() == 1 ? Result<void>() : take(histograms_.file());
 }
 
-// Lines have no room for stacks, and a recording of one instance none for another's records.
+// Why the instance needs an output file of its own; empty: it does not. Lines have no room for stacks, and a recording
+// holds the records of one instance.
 std::string RunTrace::why_own_file(const InstanceOutput& output) const {
   if (&output == &outputs_.front() || !output.is_on_stdout() || !output.may_record()) return "";
   if (output.instance().records_stacks()) return "stacks are recorded";
@@ -105,7 +107,7 @@ std::string RunTrace::why_own_file(const InstanceOutput& output) const {
   return is_recorded ? "the top instance makes a recording" : "";
 }
 
-// Where stacks are recorded, the recorder's writer of text prints lines.
+// With stacks, even text goes through a recorder.
 Result<void> RunTrace::open_output(InstanceOutput& output) {
   const bool is_top = &output == &outputs_.front();
   const std::string& name = output.instance().name;
@@ -113,7 +115,7 @@ Result<void> RunTrace::open_output(InstanceOutput& output) {
     output.print(outputs_.front().lines(), fmt::format("{:>{}}: ", name, longest_name_));
     return {};
   }
-  const bool may_have_records = is_top || !output.is_on_stdout();  // else histograms alone come
+  const bool may_have_records = is_top || !output.is_on_stdout();  // else it only has histograms
   session::MakeWriter make = is_top ? make_ : session::MakeWriter();
   if (!is_top && may_have_records) make = writer_of(options_, output.file(), report_);
   if (!make && may_have_records && output.instance().records_stacks()) make = kernel_lines(output.file());
@@ -168,7 +170,7 @@ void RunTrace::round() {
   write(Round::Running);
 }
 
-// Tracing ends then. What came up to there is written where it can be.
+// After a failed write tracing ends; the other outputs are still written.
 void RunTrace::note_written(InstanceOutput& output, const Result<void>& written) {
   if (written || output.is_closed()) return;
   for (InstanceOutput& one : outputs_)
@@ -205,7 +207,7 @@ void RunTrace::finish() {
   }
 }
 
-// From the last one's end on.
+// The time from the end of the last span until now.
 session::HistogramSpan RunTrace::next_span() {
   const auto since_start = [this](Clock::time_point at) {
     return std::chrono::duration<double>(at - started_).count();
@@ -237,7 +239,7 @@ std::vector<const engine::TracedEvent*> RunTrace::events() const {
   return all;
 }
 
-// A synthetic event is made in each instance for itself.
+// Synthetic events are made separately in each instance, so their counts differ.
 runtime::EventCounts RunTrace::counts_of(const engine::TracedEvent& event) const {
   runtime::EventCounts most;
   for (const InstanceOutput& one : outputs_) {
@@ -250,7 +252,7 @@ runtime::EventCounts RunTrace::counts_of(const engine::TracedEvent& event) const
 
 runtime::EventCounts RunTrace::counts() const {
   runtime::EventCounts sum;
-  std::set<const engine::TracedEvent*> seen;  // what code counts is the same in each instance
+  std::set<const engine::TracedEvent*> seen;  // the code's counts are the same in each instance
   for (const InstanceOutput& one : outputs_)
     for (const engine::TracedEvent* event : one.events()) {
       const engine::EventState* const state = one.instance().find_state(event->id);
@@ -276,7 +278,7 @@ void RunTrace::print_account(const InstanceOutput& output, const engine::TracedE
   print_to(stderr, "{}", Lines{engine::accounting_line(name, c, misses)});
   if (const std::uint64_t gone = output.recorder() ? output.recorder()->overwritten(event) : 0)
     print_to(stderr, "{}", Lines{fmt::format("{}: {} of the recorded were overwritten by newer ones\n", name, gone)});
-  // Counters of one process know nothing of what the reader filtered (triggers of several processes).
+  // The counters of one process do not include what the reader filtered, so these lines are left out then.
   const engine::EventState* state = output.instance().find_state(event.id);
   const auto& targets = tracing_->code().targets();
   if (targets.size() > 1 && !options_.follow && (!state || state->filtered + state->aggregated + state->lost == 0))

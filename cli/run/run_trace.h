@@ -1,8 +1,8 @@
-// RunTrace: what becomes of the records of one run, and when they are enough.
+// RunTrace: outputs the records of one run, and says when to stop.
 //
-// They are printed as trace lines or given to recordings, those of each instance to its own output; limits (-d, -c,
-// --max-bytes) are watched, progress is shown, and the first write that fails ends it. The same for processes and for
-// the kernel: it is the tap of their Tracing.
+// The records of each instance go to its own output, as trace lines or into a recording. RunTrace also watches the
+// limits (-d, -c, --max-bytes) and shows progress; the first write that fails ends the run. It is the tap of the run's
+// Tracing, for processes and for the kernel.
 #pragma once
 
 #include <chrono>
@@ -26,42 +26,43 @@ namespace kevt::cli {
 
 class RunTrace final : public engine::RecordTap {
  public:
-  // `make`: who takes the records of the top instance; empty: what the options say.
+  // `make`: makes the writer of the top instance's records; empty: as the options say.
   RunTrace(const RunOptions& options, const Reporter& report, session::MakeWriter make)
       : options_(options), report_(report), make_(std::move(make)), progress_(report), histograms_(options, report) {}
 
-  // Opens the outputs, and takes the records of `tracing` from now on; an exit status when that failed. Only when the
-  // definitions are right: a mistake must not empty the file of an earlier trace. `instances`: the top one first.
+  // Opens the outputs and takes the records of `tracing` from now on. Returns an exit status if that failed. Call it
+  // only once the definitions have been accepted: a mistake must not empty the file of an earlier trace. `instances`:
+  // the top one first.
   std::optional<int> open(engine::Tracing& tracing, std::vector<RunInstance> instances);
-  // Targets that come and go.
+  // Tell of targets that were added or are removed.
   void add(const engine::TracedTarget& target) {
     for (InstanceOutput& one : outputs_) one.add(target);
   }
   void remove(const engine::TracedTarget& target) {
     for (InstanceOutput& one : outputs_) one.remove(target);
   }
-  // The time of -d begins.
+  // Starts the time of -d.
   void start() { started_ = interval_began_ = Clock::now(); }
-  // Reads what was recorded since; prints histograms where they are wanted every so often.
+  // Drains records and writes them; prints histograms when an interval of --interval is over.
   void round();
-  // The last round, and the histograms behind the trace lines; the files are whole then. Nothing is recorded any more,
-  // and counters are final.
+  // The last round: writes the remaining records and the histograms, and completes the files. To be called when nothing
+  // is recorded any more and counters are final.
   void finish();
 
-  // A limit was reached, or nothing can be written any more.
+  // Whether a limit was reached or an output cannot be written any more.
   bool is_over() const;
-  // An output could not be written, and not because its reader had seen enough.
+  // Whether an output could not be written for another reason than a reader that has left (EPIPE).
   bool has_failed() const { return has_failed_ || histograms_.has_failed(); }
-  // Shows how it goes, when it is time to.
+  // Shows the progress when it is time to.
   void show_progress();
-  // That some instance tells of, each once, in the order of their ids.
+  // All events of all instances, without repetitions, sorted by id.
   std::vector<const engine::TracedEvent*> events() const;
-  // On standard error, of each event in each instance: hits by what became of them. With -q only what is not as it
-  // should be.
+  // Prints to standard error, for each event in each instance, what became of its hits. With -q only events with lost
+  // or missed hits or faults.
   void print_accounts() const;
-  // As the instance counts it that has seen it most often.
+  // The event's counts in the instance where it has the most hits.
   runtime::EventCounts counts_of(const engine::TracedEvent& event) const;
-  // Of all events: as the first instance that tells of an event counts it, with what others have lost of it.
+  // The sum over all events: each event's counts in the first instance that has it, plus its losses in the others.
   runtime::EventCounts counts() const;
 
   void take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
@@ -90,18 +91,18 @@ class RunTrace final : public engine::RecordTap {
   RunHistograms histograms_;
   engine::Tracing* tracing_ = nullptr;
   std::vector<InstanceOutput> outputs_;  // the top instance's first
-  std::size_t longest_name_ = 0;         // of those whose lines stand between the top one's
+  std::size_t longest_name_ = 0;         // of instances whose lines are printed among the top one's
   std::uint64_t written_ = 0;            // bytes
   Clock::time_point started_, flushed_, interval_began_;
-  InstanceOutput* last_taken_ = nullptr;  // whose record was taken last; nullptr: it was not, nor is its stack
+  InstanceOutput* last_taken_ = nullptr;  // output of the last record; nullptr: that record was not taken
   bool is_any_closed_ = false;
   bool has_failed_ = false;
 };
 
-// Who writes what is asked for; empty for trace lines, which need no recorder.
+// Makes the writer for the format that is asked for; empty for trace lines, which need no recorder.
 session::MakeWriter writer_of(const RunOptions& options, const std::string& output, const Reporter& report);
 
-// 5 when something was lost or missed that --fail-on names.
+// kDataLost (5) if records were lost or hits missed and --fail-on names that.
 std::optional<int> data_lost_status(const RunOptions& options, const runtime::EventCounts& counts);
 
 }  // namespace kevt::cli

@@ -1,12 +1,13 @@
-// kevtrace check: definitions and filters judged as far as that needs nothing but their text.
+// kevtrace check: checks definitions and filters by their text alone.
 //
 //   kevtrace check -e 'p:open libc:openat path=+0(%si):string' --filter 'open: path ~ "/etc/*"'
 //   p:kprobes/open libc:openat path=+0(%si):string
 //
-// Every mistake of every definition and filter is shown; what is right is printed as `dynamic_events` would list it, up
-// to the fetch IR and its verifier. With --kernel the answer is that kernel's. Functions, types and data symbols are
-// looked up where --btf and --kallsyms name files, and in the running kernel only with --running. What nobody tells is
-// named by one note, and --strict makes it status 4. Forms that are right but that no runtime runs yet get a note.
+// Every mistake of every definition and filter is shown; correct definitions are printed as `dynamic_events` would list
+// them, after checks up to the fetch IR and its verifier. With --kernel the answer is that of this kernel. Functions,
+// types and data symbols are looked up in the files of --btf and --kallsyms, and in the running kernel only with
+// --running. One note names what could not be checked, and --strict makes that status 4. Correct forms that no runtime
+// runs yet get a note.
 #include <fmt/format.h>
 #include <sys/utsname.h>
 
@@ -80,8 +81,8 @@ class Check {
   CheckResult result_;
 };
 
-// The kernel that answers: named by files, or the running one, whose version is rounded down to one that is known.
-// False: said why.
+// Finds the kernel to check for: named by files, or the running one, whose version is rounded down to a known one.
+// False: it failed, and the reason has been reported.
 bool Check::open_kernel() {
   target::KernelFiles files{.kallsyms = options_.kallsyms, .btf = options_.btf};
   if (options_.running) {
@@ -109,7 +110,7 @@ bool Check::open_kernel() {
   return true;
 }
 
-// False: said why.
+// False: it failed, and the reason has been reported.
 bool Check::read() {
   const auto fail = [&](const Error& error) {
     report_.error(error);
@@ -148,7 +149,7 @@ bool Check::fix() {
   return true;
 }
 
-// Definitions and filters, then what scripts say around them.
+// Checks definitions and filters, then the scripts' other lines.
 void Check::judge() {
   result_ = check_texts(texts_.definitions, texts_.filters, options_.kernel, *env_);
   target::FixedCatalog catalog = result_.catalog;
@@ -173,7 +174,7 @@ void Check::judge() {
 
 namespace {
 
-// Who runs events of a kind that not every runtime does.
+// The runtimes for a kind of event that not every runtime supports.
 std::string where_alone(model::EventKind kind) {
   switch (kind) {
     case model::EventKind::Kprobe:
@@ -192,7 +193,7 @@ std::string where_alone(model::EventKind kind) {
 
 }  // namespace
 
-// What a runtime makes of what is right; a kernel that was asked for has its own.
+// Notes about correct events that not every runtime runs; not for --kernel, which has its own rules.
 void Check::note_runtimes() {
   for (RightDefinition& right : result_.right) {
     const Source& source = texts_.definitions[right.source];

@@ -9,8 +9,9 @@
 // events may be compiled with the types of several kernels, where members have other sizes. Symbols and files are found
 // where it runs.
 //
-// Code is made for whoever may run it: for the kernel where that is the target; for programs and the kernel where the
-// script names no target and its places are ones that a kernel knows, SYMBOL or PATH:OFFSET; else for programs.
+// Code is made for every runtime that may run the script. If the target is the kernel: for the kernel. If the script
+// names no target and its places may be the kernel's (SYMBOL or PATH:OFFSET): for programs and the kernel. Otherwise:
+// for programs.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -100,9 +101,9 @@ class Compile {
   std::optional<session::HeldProgram> held_;
   target::UncheckedTargetEnv unchecked_;
   script::CompiledScript script_;
-  // For the kernel that is compiled for now, or the programs.
+  // For the kernel or the programs, whichever is compiled for now.
   std::vector<pipeline::CheckedEvent> events_;
-  std::vector<std::size_t> sources_;  // of each its definition
+  std::vector<std::size_t> sources_;  // the definition of each
   std::vector<std::vector<std::optional<model::FilterExpr>>> sinks_;
   std::vector<script::StoredEvent> stored_;
   std::vector<model::BpfCode> bpf_;
@@ -111,8 +112,8 @@ class Compile {
 std::optional<int> Compile::read() {
   RunOptions run;
   run.definition_files = {options_.script};
-  run.command = {"-"};  // whatever it will trace
-  run.unsafe = true;    // nothing is traced now: who runs it is asked
+  run.command = {"-"};  // stands for any command
+  run.unsafe = true;    // nothing is traced now; `run` asks for --unsafe
   int status = kOk;
   request_ = read_run_request(run, report_, status);
   if (!request_) return status;
@@ -167,7 +168,7 @@ std::optional<int> Compile::compile_for_programs() {
     pipeline::CheckedEvent& event = events_[i];
     if (event.uses_target_types)
       lines[request_->texts.definitions[sources_[i]].line] = layout::written_out(event.definition);
-    event.uses_target_types = false;  // not where it will run
+    event.uses_target_types = false;  // the types need not exist where it runs
   }
   script_.text = with_lines(text_, lines);
   if (const auto failed = generate_native()) return failed;
@@ -177,7 +178,7 @@ std::optional<int> Compile::compile_for_programs() {
   return std::nullopt;
 }
 
-// A program, where names of arguments must be looked up: the one named, or the script's own.
+// The program in which argument names are looked up: that of the command line, or the script's own.
 std::optional<int> Compile::hold() {
   if (std::ranges::find(typed_, true) == typed_.end()) return std::nullopt;
   std::vector<std::string> command = options_.command;
@@ -192,7 +193,7 @@ std::optional<int> Compile::hold() {
   return held_ ? std::nullopt : std::optional(status);
 }
 
-// Where one instance alone has the event on, hits ask its filter, else the reader asks them all.
+// If only one instance has the event on, hits check its filter; otherwise the reader checks the filters.
 Filters Compile::filters_of_hits() const {
   const Texts& texts = request_->texts;
   Filters asked;
@@ -235,7 +236,7 @@ std::optional<int> Compile::check(const target::TargetEnv& env) {
   return std::nullopt;
 }
 
-// An event that an earlier kernel's code serves already is there.
+// Keeps the compiled events, except those that code of an earlier kernel already serves.
 void Compile::keep_new() {
   std::map<std::uint32_t, std::uint32_t> places;
   for (script::StoredEvent& event : stored_) {
@@ -265,13 +266,13 @@ bool Compile::may_run_in_kernel() const {
   });
 }
 
-// A machine that is not known yet.
+// The machine on which the code will run, which is not known yet.
 class AnyMachine final : public target::UncheckedTargetEnv {
  public:
   unsigned possible_cpus() const override { return script::kStoredCpus; }
 };
 
-// What the kernel's code cannot do is refused only where it is all there would be.
+// What the kernel's code cannot do is an error only if no other code is made.
 std::optional<int> Compile::generate_bpf() {
   auto compiled =
       pipeline::compile_events(events_, sinks_, AnyMachine(), pipeline::Artifacts::Unresolved, model::CodeKind::Bpf);

@@ -1,11 +1,11 @@
-// kevtrace cost: what a hit will cost, told before it is paid.
+// kevtrace cost: what a hit will cost, without running it.
 //
 //   $ kevtrace cost -e 'p:open libc:openat path=+0(%si):string' --filter 'open: path ~ "/etc/*"' -- ls
 //   event               probe      accepted             rejected
 //   kprobes/open        jump       107 instr  12.4 ns   45-98 instr  2.7-5.9 ns
 //
-// Instructions are counted in the code that would run; the time is that count, and the machine's own costs, measured
-// just now. Without a PROGRAM it is not known how a probe would be armed: a jump is assumed.
+// Instructions are counted in the code that would run; the time is computed from that count and costs that are measured
+// on this machine now. Without a PROGRAM it is unknown how a probe would be armed, and a jump is assumed.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -58,7 +58,7 @@ std::uint32_t longest_array(const ir::Program& program) {
   return longest;
 }
 
-// "107 instr  12.4 ns", or both ends of a range; `beside` is what is added to the instructions' time.
+// "107 instr 12.4 ns", or both ends of a range; `beside` is added to the instructions' time.
 std::string cost_text(const std::optional<x86::PathRange>& range, const inproc::MachineCosts& machine, double beside) {
   if (!range) return "-";
   const auto ns = [&](std::uint32_t instructions) { return machine.instruction * instructions + beside; };

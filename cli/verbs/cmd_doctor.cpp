@@ -3,8 +3,8 @@
 //   ok       ptrace              a child was seized, stopped and let go
 //   missing  membarrier          what that costs, and in the next line how to get it
 //
-// The line of inproc traces /bin/true and counts the hit: that decides the exit status. What the kernel runtimes need
-// is looked at only (kernel_support.h).
+// The line of inproc traces /bin/true and counts the hit: that decides the exit status. For the kernel runtimes, files
+// and capabilities are only looked at (kernel_support.h).
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/membarrier.h>
@@ -48,7 +48,7 @@ enum class State : std::uint8_t { Ok, Missing };
 struct Finding {
   State state = State::Ok;
   std::string what;
-  std::string text;  // Ok: what was seen; otherwise what it costs
+  std::string text;  // Ok: what was seen; else what is lost without it
   std::string fix;
 };
 
@@ -88,7 +88,7 @@ Finding check_cpu() {
           "a virtual machine: let it pass the host's counter through (qemu: -cpu host,+invtsc)"};
 }
 
-// A child is seized, stopped and let go, as a target is. 0, or errno.
+// Seizes, stops and lets go a child, as with a target. Returns 0 or errno.
 int try_ptrace() {
   const pid_t child = fork();
   if (child < 0) return errno;
@@ -180,7 +180,7 @@ Finding check_compiler() {
           ""};
 }
 
-// /bin/true with one probe, from the launch to the counted hit.
+// Traces /bin/true with one probe, from the launch to the counted hit.
 Finding check_inproc(const Reporter& report) {
   const auto start = Clock::now();
   const Finding missing{State::Missing, "inproc", "tracing /bin/true failed: no program can be traced",

@@ -4,8 +4,8 @@
 //   TRACEFS_PATH=DIR               for perf
 //   LD_PRELOAD=kevtrace-exec.so    tells libtracefs where DIR is, and refuses to mount tracefs (exec_preload.c)
 //
-// Tools that find nothing of type tracefs mount the running kernel's. In the namespace they could only cover our bind,
-// and the preload refuses even that.
+// A tool that finds no file system of type tracefs mounts the running kernel's. In the namespace such a mount could
+// only cover our bind mount, and the preload refuses even that.
 #include <fcntl.h>
 #include <sched.h>
 #include <sys/mount.h>
@@ -39,7 +39,7 @@ bool write_file(const std::string& path, const std::string& text) {
   return fd && ::write(fd.get(), text.data(), text.size()) == static_cast<ssize_t>(text.size());
 }
 
-// Who is not root becomes it in a user namespace, as which it may mount.
+// A user who is not root becomes root in a user namespace, and may mount there.
 Result<void> enter_namespace() {
   const uid_t uid = geteuid();
   const gid_t gid = getegid();
@@ -74,7 +74,7 @@ Result<void> cover_switches() {
   return {};
 }
 
-// Places that this kernel does not have are left out.
+// Mount points that this kernel does not have are left out.
 Result<void> put_in_place(const std::string& directory) {
   struct stat status;
   if (stat(kTracing, &status) == 0) KEVT_TRY(bind(directory, kTracing));
@@ -89,7 +89,7 @@ Result<void> put_in_place(const std::string& directory) {
   return cover_switches();
 }
 
-// Beside the program, or where it is installed.
+// The preload library: beside the program, or where it is installed.
 std::string find_preload() {
   std::error_code ignored;
   const auto program = std::filesystem::read_symlink("/proc/self/exe", ignored);

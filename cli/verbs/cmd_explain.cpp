@@ -2,8 +2,8 @@
 //
 //   kevtrace explain -e 'p libc:malloc size=%di:u64' -- ls
 //
-// PROGRAM is started and held before its first instruction, so that functions are where they will be
-// and the bytes shown are the ones a probe would replace; then it is ended without having run. Without
+// PROGRAM is started and held before its first instruction, so that functions have their final addresses and the bytes
+// shown are the ones a probe would replace; then it is killed without having run. Without
 // a PROGRAM functions are not looked up, and how the probes would be armed stays open. `--runtime bpf` looks at the
 // running kernel instead and arms nothing.
 #include <fmt/format.h>
@@ -27,11 +27,11 @@ namespace {
 
 using Part = ExplainOptions::Part;
 
-constexpr std::uint32_t kFirstId = 20000;  // as the engine numbers events
+constexpr std::uint32_t kFirstId = 20000;  // the engine's first id
 
 void heading(std::string_view text) { print("== {} ==\n", text); }
 
-// Lines with the indentation that keeps them apart from headings.
+// Prints lines indented below their heading.
 void indented(std::string_view text) {
   while (!text.empty()) {
     const std::size_t end = std::min(text.find('\n'), text.size());
@@ -107,7 +107,7 @@ void Explain::print_plan(const model::CompiledEvent& event, const target::Proces
   indented(codegen::disassemble(displaced, place.address.value));
 }
 
-// The kernel's way to the program.
+// How a hit in the kernel reaches the BPF program.
 std::string hook_text(const model::CompiledEvent& event, const target::KernelEnv& kernel,
                       const session::KernelCatalog& statics) {
   const model::Definition& definition = event.definition;

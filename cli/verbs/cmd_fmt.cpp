@@ -4,7 +4,7 @@
 //   kevtrace fmt --check a.kev       says so, status 1
 //   kevtrace fmt --to=boot a.kev     kprobe_event=p:a,vfs_read to standard output
 //
-// Scripts with mistakes in what they say around definitions are not touched; definitions themselves are `check`'s.
+// A script with a mistake outside its definitions is not touched. Definitions are not checked here; `check` does that.
 #include "cli/definitions/fix_files.h"
 #include "cli/definitions/script_texts.h"
 #include "cli/exit_status.h"

@@ -2,7 +2,7 @@
 //
 //   kevtrace import reads.sh > reads.kev
 //
-// What was left out is said on standard error with its line: status 4; a definition that is wrong: status 3.
+// Lines that were left out are reported on standard error: status 4. A wrong definition: status 3.
 #include <algorithm>
 
 #include "cli/definitions/fix_files.h"

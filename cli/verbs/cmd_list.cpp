@@ -53,7 +53,7 @@ bool matches(const std::string& name, const std::vector<std::string>& patterns) 
   return std::ranges::any_of(patterns, [&](const std::string& p) { return fnmatch(p.c_str(), name.c_str(), 0) == 0; });
 }
 
-// The whole name of the source, or without its parameters.
+// The name in the source, whole or without its parameters.
 bool matches_source(const std::string& name, const std::vector<std::string>& patterns) {
   return matches(name, patterns) || matches(std::string(target::qualified_name(name)), patterns);
 }
@@ -123,7 +123,7 @@ void print_planned(const target::ElfImage& image, const std::vector<Row>& rows) 
           100.0 * static_cast<double>(tally.jump) / static_cast<double>(all), tally.breakpoint, tally.refused);
 }
 
-// Somebody may write the file meanwhile.
+// Somebody may have changed the file while it was read.
 bool can_be_believed(const target::ElfImage& image, const Reporter& report, int& status) {
   const auto problem = image.problem();
   if (!problem) return true;
@@ -132,7 +132,7 @@ bool can_be_believed(const target::ElfImage& image, const Reporter& report, int&
   return false;
 }
 
-// A program of PATH or a library that is called so; empty: none.
+// The path of a program in PATH or of a library with this name; empty: none.
 std::string installed_file(const std::string& word) {
   std::error_code ignored;
   const char* path = std::getenv("PATH");
@@ -155,7 +155,7 @@ std::string which_file(const std::vector<std::string>& words) {
          "/usr/lib/x86_64-linux-gnu/libc.so.6` (a word with a `/` is a file)";
 }
 
-// What names there are near those that were asked for.
+// Suggests existing names that are close to those asked for.
 std::string near_names(const std::vector<std::string>& files, const std::vector<std::string>& patterns) {
   std::string all;
   for (const std::string& pattern : patterns) {
@@ -218,7 +218,7 @@ int list_functions(const ListOptions& options, const Reporter& report) {
   return status;
 }
 
-// Places of one marker.
+// The places of one marker.
 struct UsdtRow {
   std::size_t places = 0;
   bool has_semaphore = false;

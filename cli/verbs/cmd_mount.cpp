@@ -1,7 +1,7 @@
 // kevtrace mount: take the targets → mount the tree → serve it → unmount → leave everything.
 //
 // The process the user started is the supervisor (supervisor.h); the one behind it holds the targets and serves the
-// mount. When the supervisor is killed the one behind sees it, unmounts and takes every probe out.
+// mount. When the supervisor is killed, the second process sees it, unmounts and removes every probe.
 #include <fmt/format.h>
 #include <grp.h>
 
@@ -43,7 +43,7 @@ Result<std::optional<gid_t>> find_group(const std::string& name) {
   return found->gr_gid;
 }
 
-// Options of scripts that a mount has no use for: who reads its files decides.
+// Options of scripts that do not apply to a mount: the readers of its files decide these things.
 constexpr std::string_view kOptionsOfRun[] = {"clock", "duration", "count", "output"};
 
 class MountRun {
@@ -52,7 +52,7 @@ class MountRun {
   int go();
 
  private:
-  std::optional<int> read();  // what is to be defined from the start; exit statuses, as the others
+  std::optional<int> read();  // what to define from the start; an exit status, as below
   std::optional<int> make_tracing();
   std::optional<int> set_options();
   std::optional<int> open_mount();
@@ -97,7 +97,7 @@ std::optional<int> MountRun::read() {
   return std::nullopt;
 }
 
-// What scripts say of how is recorded; who writes to the files may say another thing later.
+// Applies what scripts say about recording; writes to the files may change that later.
 std::optional<int> MountRun::set_options() {
   if (const auto overwrite = request_.texts.options.overwrite)
     tracing_->top().options.set(engine::TraceOption::Overwrite, *overwrite);
@@ -127,7 +127,7 @@ std::optional<int> MountRun::make_tracing() {
     report_.error(left_out.error().error);
     return kFailed;
   }
-  definitions.report_left_out(*left_out);  // of one of several processes, where programs are followed
+  definitions.report_left_out(*left_out);  // probes that one of several processes lacks
   return std::nullopt;
 }
 
@@ -156,7 +156,8 @@ std::optional<int> MountRun::open_mount() {
   return std::nullopt;
 }
 
-// Once a round of the serving thread. What CMD has recorded is drained after its end is known.
+// Called once in each round of the serving thread. Drains once more after CMD's end is known, so that all its records
+// are read.
 bool MountRun::step() {
   const bool has_ended = !options_.keep && targets_->has_ended();
   tracing_->drain();

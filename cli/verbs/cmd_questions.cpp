@@ -1,7 +1,7 @@
 // kevtrace stat, count, hist, lat, top, stream: an analysis takes records of a file, or those of a run while it goes
 // on.
 //
-// Live, the run is `kevtrace run`'s own (commands.h): the analysis stands where the writer of a file would.
+// Live questions use `kevtrace run` (commands.h), with the analysis in place of the writer of a file.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,7 +18,7 @@
 namespace kevt::cli {
 namespace {
 
-// Records of a file through the analysis.
+// Passes the records of a file to the analysis.
 int ask_file(const InputOptions& options, const session::MakeWriter& make, const Reporter& report) {
   int status = kOk;
   auto input = RecordingInput::open(options, report, status);
@@ -48,7 +48,7 @@ int ask(const QuestionOptions& source, std::vector<std::string> filters, const s
   return run(source.run, global, make);
 }
 
-// Opens the output when the analysis is made: a mistake must not empty a file.
+// The output is opened only after the analysis was made: a mistake must not empty a file.
 template <class Make>
 session::MakeWriter to_output(const std::string& output, record::AnswerForm form, Make make) {
   return [output, form, make](const record::Metadata& metadata) -> record::Analysis {
@@ -65,7 +65,7 @@ int answer(const QuestionOptions& source, const std::vector<std::string>& filter
   return ask(source, filters, to_output(source.run.output, *form, std::move(make)), global);
 }
 
-// Counters are of all hits: a part of a recording is counted by its records.
+// The recording's counters cover all hits, so for a part of a recording the records are counted instead.
 record::CountRequest count_request(const CountOptions& options) {
   record::CountRequest request;
   for (const std::string& glob : options.events) request.events.push_back(split_filter(glob).event);
@@ -89,7 +89,7 @@ bool take_by(const std::vector<std::string>& words, std::size_t count, std::opti
   return true;
 }
 
-// "p libc:read" → "p:NAME libc:read"; a definition that has a name keeps it. Its name comes back.
+// "p libc:read" → "p:NAME libc:read"; a definition that has a name keeps it. Returns the name.
 std::string name_definition(std::string& definition, const std::string& name) {
   const auto blank = definition.find(' ');
   const std::string head = definition.substr(0, blank);

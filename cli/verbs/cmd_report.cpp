@@ -23,7 +23,7 @@ record::TimeStyle style_of(const std::string& name) {
   return name == "wall" ? record::TimeStyle::Wall : record::TimeStyle::Absolute;
 }
 
-// An error of writing; a reader that has seen enough is none.
+// Reports an error of writing; that a reader has left (EPIPE) is no error.
 int written(const Result<void>& result, const Reporter& report) {
   if (result || result.error().errno_value() == EPIPE) return kOk;
   report.error(result.error());

@@ -104,7 +104,7 @@ class Run {
   bool stop_failed_ = false;
 };
 
-// Each trigger that is set or removed while events are armed takes rows of its own.
+// Each trigger that is set or removed while events are armed takes more rows.
 inproc::SessionOptions Run::session() const {
   const std::size_t events = request_.texts.definitions.size() * (request_.triggers.empty() ? 1 : 2);
   const std::uint64_t kb = options_.buffer_kb.value_or(options_.stack ? kStackBufferKb : kDefaultBufferKb);
@@ -150,7 +150,7 @@ std::optional<int> Run::define() {
   return definitions_.define(*tracing_);
 }
 
-// All that is defined, but for what a script says is off, which triggers may switch on.
+// Switches on all defined events except those that a script says are off; triggers may switch these on later.
 std::optional<int> Run::arm() {
   const auto fail = [&](const Error& error) {
     report_.error(error);
@@ -175,7 +175,7 @@ void Run::stop_tracing() {
   report_waiting();
 }
 
-// CMD is waited for; running processes are left when tracing stops.
+// Waits for CMD's end; attached processes are left when tracing stops.
 void Run::record() {
   is_tracing_ = true;
   trace_.start();
@@ -194,7 +194,7 @@ void Run::record() {
   if (is_tracing_) stop_tracing();
 }
 
-// CMD's end is its exit status.
+// The exit status of CMD becomes that of kevtrace.
 void Run::report_ended() {
   processes_.report_replaced();
   for (const auto& process : processes_.all())
@@ -202,7 +202,7 @@ void Run::report_ended() {
       report_.status(process->name() + " has ended");
 }
 
-// One text per process, in the order of definitions.
+// One text per process: how its probes are armed, in the order of definitions.
 void Run::report_armed() const {
   for (const auto& process : processes_.all()) {
     std::string how, waits;
@@ -219,7 +219,7 @@ void Run::report_armed() const {
   }
 }
 
-// As the kernel's list of kprobes marks them.
+// Reports probes whose library was unloaded; the kernel's list of kprobes marks them, too.
 void Run::report_gone() const {
   for (const auto& [id, event] : tracing_->events().events())
     for (const engine::EventProbe& probe : event->probes)
@@ -229,7 +229,7 @@ void Run::report_gone() const {
           report_.status(fmt::format("{} [GONE] in {}: {}", event->name, process->name(), status->reason));
 }
 
-// Where programs were followed, what none of them had.
+// Reports, where programs were followed, the probes that none of them had.
 void Run::report_waiting() const {
   for (const auto& [id, event] : tracing_->events().events()) {
     if (processes_.followed())
@@ -245,7 +245,7 @@ void Run::report_waiting() const {
   }
 }
 
-// With -q only what is not as it should be.
+// With -q only events with lost or missed hits, or faults.
 void Run::print_summary() const {
   for (const engine::TracedEvent* event : trace_.events()) {
     const runtime::EventCounts c = trace_.counts_of(*event);
@@ -287,7 +287,7 @@ int Run::go() {
 
 namespace {
 
-// Scripts and compiled ones may be another's.
+// Scripts, compiled or not, may be somebody else's.
 bool allows(const RunRequest& request, const Reporter& report) {
   const auto may_write = [&](const std::string& output, const std::optional<Source>& source,
                              const std::string& before) {

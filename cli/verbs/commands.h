@@ -6,7 +6,7 @@
 
 namespace kevt::cli {
 
-// `make`: who takes the records, instead of a file of options.format.
+// `make`: makes the writer of the records, in place of a file in options.format.
 int run(const RunOptions& options, const GlobalOptions& global, const session::MakeWriter& make = {});
 int check(const CheckOptions& options, const GlobalOptions& global);
 int explain(const ExplainOptions& options, const GlobalOptions& global);

@@ -1,7 +1,8 @@
 // Choosing processes.
 //
-// Letters find: the first that may be attached to is selected. A number means that process and no other, even if its
-// digits stand in others' names, and it need not be in the list: it may have been started since.
+// Letters search the list, and the first match that can be attached to is selected. A number means the process with
+// that pid, even if the digits occur in other names. That process need not be in the list: it may have been started
+// since.
 #include "gui/app/attach_dialog.h"
 
 #include <QDialogButtonBox>
@@ -40,7 +41,7 @@ AttachDialog::AttachDialog(QWidget* parent)
   view_->setAccessibleName(tr("Processes"));
   view_->setTextElideMode(Qt::ElideRight);
   view_->setSortingEnabled(true);
-  view_->header()->setSortIndicator(-1, Qt::AscendingOrder);  // as they come: the youngest first
+  view_->header()->setSortIndicator(-1, Qt::AscendingOrder);  // unsorted: the youngest first
   found_.sort(-1);
   static constexpr int kWidths[ProcessList::Columns] = {80, 160, 100, 420};
   for (int column = 0; column < ProcessList::Columns; ++column) view_->header()->resizeSection(column, kWidths[column]);
@@ -134,7 +135,7 @@ void AttachDialog::judge() {
                                          .arg(grouped(static_cast<std::uint64_t>(list_.rowCount()))));
 }
 
-// The arrows go through the list while one types.
+// While one types, the arrow keys move in the list.
 bool AttachDialog::eventFilter(QObject* watched, QEvent* event) {
   if (watched != edit_ || event->type() != QEvent::KeyPress) return QDialog::eventFilter(watched, event);
   const int key = static_cast<QKeyEvent*>(event)->key();

@@ -1,4 +1,4 @@
-// AttachDialog: which processes are to be traced: found by a few letters, or by their number.
+// AttachDialog: chooses the processes to trace, by a few letters or by pid.
 #pragma once
 
 #include <QDialog>
@@ -18,7 +18,7 @@ class AttachDialog : public QDialog {
 
  public:
   explicit AttachDialog(QWidget* parent = nullptr);
-  // The selected processes, or the number that was typed; empty while one of them cannot be attached to.
+  // The selected processes, or the typed pid; empty if one of them cannot be attached to.
   QList<int> chosen() const;
   QLineEdit& edit() { return *edit_; }
   QTreeView& view() { return *view_; }
@@ -34,7 +34,7 @@ class AttachDialog : public QDialog {
   void judge();
   void takeList();
   QList<int> selected(QString& refusal) const;
-  int typed() const;  // 0: no number
+  int typed() const;  // 0: no pid
 
   ProcessList list_;
   FoundProcesses found_;

@@ -28,7 +28,7 @@ class CommandPalette : public QDialog {
   QListWidget* list_;
 };
 
-// Are all letters of `pattern` in `text`, in their order? A rank, the smaller the better; -1: no.
+// How well `text` contains all letters of `pattern` in order: the smaller the better; -1: not at all.
 int fuzzyRank(const QString& text, const QString& pattern);
 
 }  // namespace kevt::gui

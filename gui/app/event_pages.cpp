@@ -1,4 +1,4 @@
-// Pages of the selected event. They write nothing themselves: what is to be written is a signal.
+// Pages of the selected event. They write nothing themselves: a signal says what is to be written.
 #include "gui/app/event_pages.h"
 
 #include <QApplication>
@@ -27,7 +27,7 @@ namespace kevt::gui {
 
 namespace {
 
-constexpr record::Row kCounted = 1'000'000;  // of the last records; counted in a worker
+constexpr record::Row kCounted = 1'000'000;  // so many of the last records are counted, in a worker
 
 QLabel* verdictLabel(QWidget* parent) {
   auto* label = new QLabel(parent);

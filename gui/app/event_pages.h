@@ -1,4 +1,4 @@
-// The pages of the selected event: its filter, its triggers, its code, the same thing in a terminal.
+// The pages of the selected event: its filter, its triggers, its code, and the same as commands for a terminal.
 #pragma once
 
 #include <QWidget>
@@ -23,10 +23,10 @@ namespace kevt::gui {
 
 class TraceDocument;
 
-// What a page is about. `format` is empty until it was read.
+// The event that a page shows. `format` is nullptr until it was read.
 struct ShownEvent {
   QString system, name;
-  QString definition;  // as dynamic_events lists it; empty: the kernel's own
+  QString definition;  // the line of dynamic_events; empty: a static event
   QString filter;
   QStringList triggers;
   bool is_on = false;
@@ -34,7 +34,8 @@ struct ShownEvent {
   bool isSame(const ShownEvent& other) const { return system == other.system && name == other.name; }
 };
 
-// A line with completion of fields, its mistake as one types, and how many loaded records it would have kept.
+// A line for a filter, with completion of fields; shows mistakes while one types, and how many loaded records the
+// filter would keep.
 class FilterPage : public QWidget {
   Q_OBJECT
 
@@ -43,7 +44,7 @@ class FilterPage : public QWidget {
   QLineEdit& edit() { return *edit_; }
   QString verdict() const;
   void setVerdict(const QString& text);
-  void show(const ShownEvent& event);  // the line is taken only of another event: somebody may be writing
+  void show(const ShownEvent& event);  // replaces the line only for another event: somebody may be typing
 
  Q_SIGNALS:
   void writeWanted(const QString& filter);
@@ -61,7 +62,7 @@ class FilterPage : public QWidget {
   JobQueue jobs_;
 };
 
-// The event's triggers, each to be taken away, and a line for a new one with choices that write it.
+// The event's triggers, each of which can be removed, and a line for a new one with choices that fill the line.
 class TriggerPage : public QWidget {
   Q_OBJECT
 
@@ -87,13 +88,13 @@ class TriggerPage : public QWidget {
   QLineEdit *target_, *keys_, *values_, *count_, *filter_;
   QLineEdit* edit_;
   QLabel* verdict_;
-  bool is_mine_ = false;  // the change at hand is our own
+  bool is_mine_ = false;  // the page itself changes the line now
 };
 
-// Fixed width, no wrapping, read only.
+// Makes a text widget: fixed width, no wrapping, read only.
 QPlainTextEdit* readOnlyText(const QString& name, QWidget* parent);
 
-// Fetch IR and machine code, made when the page is looked at.
+// Fetch IR and machine code, made when the page is shown.
 class CodePage : public QWidget {
   Q_OBJECT
 
@@ -109,11 +110,11 @@ class CodePage : public QWidget {
   void ask();
   CompilerService& compiler_;
   ShownEvent event_;
-  QString shown_;  // definition and filter of what is there
+  QString shown_;  // definition and filter of the shown code
   QPlainTextEdit* text_;
 };
 
-// Texts with a button each that copies them.
+// The event in several forms, each with a button that copies the text.
 class ExportAsPage : public QWidget {
   Q_OBJECT
 

@@ -1,5 +1,5 @@
-// Events. Everything that is changed here is one write to one file of the directory, what that file answers is shown,
-// and the write that takes it back is an undo step.
+// Events. Each change is one write to one file of the directory. The file's answer is shown, and an undo step makes the
+// opposite write.
 #include "gui/app/events_panel.h"
 
 #include <QCheckBox>
@@ -26,7 +26,7 @@ namespace kevt::gui {
 
 namespace {
 
-// Finds by name; "only active" leaves those that are on or were hit.
+// Filters the tree by name; "only active" keeps events that are on or were hit.
 class EventFilter : public QSortFilterProxyModel {
  public:
   using QSortFilterProxyModel::QSortFilterProxyModel;
@@ -213,7 +213,7 @@ void EventsPanel::refresh() {
   filter_->show(event_);
   trigger_->show(event_);
   code_->show(event_);
-  // A listing of triggers says how often they went off behind a `:unlimited`; that is no word to write.
+  // The file lists a trigger without a count with `:unlimited`, which cannot be written back.
   QStringList triggers;
   for (const QString& trigger : event_.triggers) triggers.append(QString(trigger).remove(QLatin1String(":unlimited")));
   same_->show({{event_.definition, event_.system, event_.name, event_.filter, triggers, true}}, target_);
@@ -244,7 +244,7 @@ void EventsPanel::enable(const QString& system, const QString& name, bool on) {
   const auto to = [&](bool is_on) {
     return FileWrite{path, is_on ? QStringLiteral("1") : QStringLiteral("0"), false, {}};
   };
-  // Of a system each event goes back to what it was.
+  // Undo for a system: each event goes back to its former state.
   std::vector<FileWrite> back;
   if (!name.isEmpty()) back.push_back(to(!on));
   if (name.isEmpty())

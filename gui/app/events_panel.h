@@ -1,4 +1,4 @@
-// EventsPanel: the tree of events, and of the selected one its format, filter, triggers, code, and the same in a
+// EventsPanel: the tree of events, and pages of the selected one: format, filter, triggers, code, commands for a
 // terminal.
 #pragma once
 
@@ -30,7 +30,7 @@ class EventsPanel : public QWidget {
     CompilerService& compiler;
     EventTree& events;
     TraceDocument& document;
-    QUndoStack& undo;  // of everything that is written
+    QUndoStack& undo;  // has all writes
   };
   explicit EventsPanel(const Parts& parts, QWidget* parent = nullptr);
   enum Tab { Format, Filter, Trigger, Code, ExportAs };
@@ -44,11 +44,11 @@ class EventsPanel : public QWidget {
   QString formatText() const;
   void select(const QString& system, const QString& name);
   void takeState(const LiveState& state);
-  void takeRecording();  // of the document, where nothing is live
+  void takeRecording();  // shows the document's events, if nothing is live
   void setTarget(const WrittenTarget& target);
 
  Q_SIGNALS:
-  void plotWanted(const QString& system, const QString& name);  // its first numeric field as a lane
+  void plotWanted(const QString& system, const QString& name);  // asks for a lane of its first numeric field
 
  protected:
   bool eventFilter(QObject* watched, QEvent* event) override;
@@ -56,8 +56,8 @@ class EventsPanel : public QWidget {
  private:
   QWidget* makeTree();
   void makeTabs(QWidget* parent);
-  void showEvent();  // another one was selected
-  void refresh();    // the same one
+  void showEvent();  // another event was selected
+  void refresh();    // the same event
   void takeFormat(const QString& text);
   void enable(const QString& system, const QString& name, bool on);
   void writeFilter(const QString& filter);

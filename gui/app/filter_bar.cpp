@@ -1,5 +1,5 @@
-// The filter of what is shown. It is compiled on every keystroke; a mistake is named at once and the last right filter
-// stays. It stands for the next trace, too, as soon as that has records.
+// The filter of what is shown. It is compiled at every keystroke; a mistake is shown at once, and the last correct
+// filter stays in effect. It also applies to the next trace, as soon as that has records.
 #include "gui/app/filter_bar.h"
 
 #include <QHBoxLayout>

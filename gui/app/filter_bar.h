@@ -1,5 +1,5 @@
-// FilterBar: one line in the kernel's filter language for table, timeline and measurements, with its mistake and what
-// it leaves.
+// FilterBar: one line in the kernel's filter language for table, timeline and measurements; shows the mistake, or how
+// many records are kept.
 #pragma once
 
 #include <QWidget>
@@ -29,7 +29,7 @@ class FilterBar : public QWidget {
   EventRows& rows_;
   QLineEdit* edit_;
   QLabel* verdict_;
-  bool is_forgotten_ = false;  // another trace came: what stands here is not applied to it yet
+  bool is_forgotten_ = false;  // the line is not applied to the new trace yet
 };
 
 }  // namespace kevt::gui

@@ -4,7 +4,7 @@
 //   gui_frames FILE              first picture, load, index per record, frames while loading, panning, zooming
 //
 // A frame is one paintEvent of the whole timeline; its tiles are painted by the window's own threads meanwhile. Times
-// are the UI thread's: the median and the worst, and how long the event loop was ever away.
+// are those of the UI thread: the median, the worst, and the longest time the event loop was blocked.
 #include <fmt/format.h>
 
 #include <QFile>
@@ -86,7 +86,8 @@ long resident_mb() {
   return file.readAll().split(' ').value(1).toLong() * 4096 / 1'000'000;
 }
 
-// What a keystroke in the editor costs, in the worker: a check of 200 lines, a completion among 150,000 functions.
+// Measures what a keystroke in the editor costs in the worker: a check of 200 lines, a completion among 150,000
+// functions.
 void authoring() {
   QString text;
   for (int i = 0; i < 200; ++i)
@@ -118,7 +119,7 @@ void authoring() {
       times.add(one);
     };
     complete(QStringLiteral("p:x sys_77"), prefixes);
-    complete(QStringLiteral("p:x zzqx"), letters);  // nobody has these: all names are looked through
+    complete(QStringLiteral("p:x zzqx"), letters);  // no name matches, so all names are searched
   }
   checks.print("a keystroke in 200 lines", "checks");
   prefixes.print("150,000 functions, prefix", "times");

@@ -1,11 +1,11 @@
-// kevt_gui_hands: somebody at the real window, without a screen, told on standard input what to do (tests/doors).
+// kevt_gui_hands: drives the real window without a screen, by commands on standard input (tests/doors).
 //
-// A line is a word and what belongs to it, with tabs between. The answer is a line: `ok`, `ok N` and N lines behind it,
-// or `no WHY`.
+// A command is a line: a word and its arguments, separated by tabs. The answer is a line: `ok`; `ok N` with N lines
+// after it; or `no WHY`.
 //
 //   start COMMAND ARGUMENT…   a program is started and traced
-//   follow                    of the next one: what it starts, too
-//   script FILE [unsafe]      of the next one: what its tracer takes before the program runs (--script, --unsafe)
+// follow from now on programs that a target starts are traced, too
+// script FILE [unsafe] for the next target: a script to apply before it runs (--script, --unsafe)
 //   attach PID…               processes that run
 //   kernel RUNTIME            the kernel, by bpf or kmod
 //   define DEFINITION…        lines are typed into the editor, and applied
@@ -54,7 +54,7 @@ class Hands {
     window_.resize(1500, 940);
     window_.show();
   }
-  // What is answered.
+  // The answer.
   QStringList obey(const QStringList& words);
 
  private:
@@ -107,7 +107,7 @@ QStringList Hands::define(const QStringList& lines) {
     QTest::keyClick(&editor, Qt::Key_End, Qt::ControlModifier);
     if (!editor.toPlainText().isEmpty()) QTest::keyClick(&editor, Qt::Key_Return);
     QTest::keyClicks(&editor, line);
-    QTest::keyClick(&editor, Qt::Key_Escape);  // the list of completions
+    QTest::keyClick(&editor, Qt::Key_Escape);  // closes the completions
   }
   wait([&] { return editor.isChecked(); });
   if (!editor.checked().mistakes.empty()) return no(editor.checked().mistakes[0].text);

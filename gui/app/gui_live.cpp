@@ -1,7 +1,7 @@
 // gui_live RATE SECONDS: how the window follows a program that is hit RATE times a second, without a screen.
 //
 // A real target (gui_paced) under a real mount; the window follows it, is frozen, and is scrolled back while records go
-// on arriving. A turn is one event of the loop: as long as it lasts nothing else happens.
+// on arriving. A turn is one event of the event loop; nothing else happens while it lasts.
 #include <QAction>
 #include <QTest>
 #include <cstdlib>
@@ -36,7 +36,7 @@ struct Live {
     const record::Row before = window.document().view().rows();
     QElapsedTimer timer;
     timer.start();
-    // The timeline slides by itself only when records come; a person moves it, too.
+    // By itself the timeline moves only when records come; also move it as a person does.
     while (timer.elapsed() < seconds * 1000) QApplication::processEvents(QEventLoop::WaitForMoreEvents, 20);
     const double rate = (window.document().view().rows() - before) / (static_cast<double>(timer.elapsed()) / 1000);
     app.turns.print(fmt::format("{} ({:.0f} records/s)", what, rate), "turns");

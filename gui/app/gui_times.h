@@ -1,4 +1,4 @@
-// What the UI thread was kept busy by: for the benches of the window.
+// How long the UI thread was busy, for benchmarks of the window.
 #pragma once
 
 #include <fmt/format.h>
@@ -12,8 +12,8 @@
 
 namespace kevt::gui {
 
-// Time that passed, and what of it the UI thread worked: on a busy machine the two differ, and only the second one is
-// ours.
+// Wall time and the UI thread's CPU time. On a busy machine the two differ, and only the CPU time is the window's
+// fault.
 struct Stopwatch {
   Stopwatch() : cpu_ns(now(CLOCK_THREAD_CPUTIME_ID)) { wall.start(); }
   static double now(clockid_t clock) {
@@ -48,7 +48,7 @@ struct Times {
   }
 };
 
-// Measures each event that the loop hands out, those within it included: how long nothing else could happen.
+// Measures each event of the event loop, nested events included: how long nothing else could happen.
 class TimedApplication : public QApplication {
  public:
   using QApplication::QApplication;
@@ -60,7 +60,7 @@ class TimedApplication : public QApplication {
     const Stopwatch watch;
     const bool result = QApplication::notify(receiver, event);
     --depth_;
-    if (watch.wall.nsecsElapsed() > 20'000) turns.add(watch);  // shorter ones say nothing, and are many
+    if (watch.wall.nsecsElapsed() > 20'000) turns.add(watch);  // shorter ones are many and do not matter
     return result;
   }
 

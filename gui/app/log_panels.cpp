@@ -1,4 +1,4 @@
-// Problems and files. Nothing is shown in a dialog that stops one's work: it stands here until it is no longer true.
+// Problems and files. Problems are not shown in modal dialogs: they stay in this list until they are solved.
 #include "gui/app/log_panels.h"
 
 #include <QHeaderView>

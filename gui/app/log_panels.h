@@ -1,4 +1,4 @@
-// ProblemsPanel: what is wrong, each with what to do. FilesPanel: what was written to the tracing directory.
+// ProblemsPanel: lists problems, each with advice. FilesPanel: lists the writes to the tracing directory.
 #pragma once
 
 #include <QTreeWidget>
@@ -14,9 +14,9 @@ class ProblemsPanel : public QTreeWidget {
  public:
   explicit ProblemsPanel(QWidget* parent = nullptr);
   void showMistakes(const CheckedText& checked);
-  // Of the recording, the target, the directory; said once.
+  // Adds a problem of the recording, target or directory; an equal one is not added again.
   void add(const QString& kind, const QString& text, const QString& help);
-  // One line of `kind`, replaced; an empty text removes it.
+  // Sets the one line of `kind`; an empty text removes the line.
   void set(const QString& kind, const QString& text, const QString& help);
   bool has(const QString& part) const;
 

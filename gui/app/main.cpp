@@ -90,13 +90,13 @@ QString definitions(const QCommandLineParser& parser, const Options& options, QS
   return lines.join(QLatin1Char('\n'));
 }
 
-// What was named on the command line, in the window.
+// Opens in the window what the command line names.
 int open(MainWindow& window, const QCommandLineParser& parser, const Options& options, const QStringList& command) {
   QString error;
   const QString text = definitions(parser, options, error);
   if (!error.isEmpty()) return fail(error);
   if (!text.isEmpty()) window.probes().editor().replaceText(text);
-  // Nobody answers a question for a picture; --tracefs says which directory is meant.
+  // With --screenshot nobody can answer a question; --tracefs says which directory to follow.
   const bool is_said = parser.isSet(options.screenshot) || parser.isSet(options.tracefs);
   const auto following = is_said ? MainWindow::Following::Leaves : MainWindow::Following::Asks;
   if (parser.isSet(options.session))

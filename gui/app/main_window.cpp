@@ -1,7 +1,7 @@
-// The main window: what belongs together is connected here, and nothing else happens here.
+// The main window: only connects the parts to each other.
 //
-// Timeline and table show one selection: a row chosen in either is shown in the other. Probes, events and files speak
-// to the tracing directory through one service; what it says comes back through takeState().
+// Timeline and table show one selection: a row chosen in either is shown in the other. Probes, events and files use the
+// tracing directory through one service, whose answers come back through takeState().
 #include "gui/app/main_window.h"
 
 #include <QApplication>
@@ -73,7 +73,7 @@ MainWindow::MainWindow()
     const std::vector<record::Row>& hits = search_->search().hits();
     table_->setMarks(hits);
     std::vector<std::uint64_t> times;
-    // A pixel of the mini-map says as much as all hits in it.
+    // One mark per pixel of the mini-map is enough, however many hits are in it.
     constexpr std::size_t kMost = 4000;
     for (std::size_t i = 0; i < hits.size(); i += std::max<std::size_t>(1, hits.size() / kMost))
       times.push_back(document_->view().time_ns(hits[i]));
@@ -102,7 +102,7 @@ MainWindow::MainWindow()
 }
 
 MainWindow::~MainWindow() {
-  service_->stop();  // before the panels its answers go to
+  service_->stop();  // before the panels that get its answers
   compiler_->withdraw();
 }
 

@@ -67,27 +67,27 @@ class MainWindow : public QMainWindow {
   TargetProcess& target() { return *target_; }
 
   void openTrace(const QString& path);
-  // `applies`: what is in the editor is applied as soon as the target is there.
+  // Applies: the editor's definitions are applied as soon as the target is ready.
   enum class Start { Waits, Applies };
   void startTarget(const QStringList& command, Start start = Start::Waits);
   void attachTo(const QList<int>& pids, Start start = Start::Waits);
   // The running kernel, through one of our runtimes: "bpf" or "kmod".
   void traceKernel(const QString& runtime, Start start = Start::Waits);
-  // Our mount or the kernel's own tracefs; `pid`: whose functions are named, 0: none.
+  // Follows our mount or the kernel's own tracefs. `pid`: the process whose functions name addresses; 0: none.
   void openDirectory(const QString& directory, int pid);
-  // A kernel that is not here: its kallsyms and BTF, for completion and checks. Either may be empty.
+  // Uses kallsyms and BTF of another kernel for completion and checks. Either path may be empty.
   void useKernelFiles(const QString& kallsyms, const QString& btf);
-  // A session may be another's. The directory that it followed is written to by Apply: the window asks before it
-  // follows it, unless it is told what to do.
+  // A session may be somebody else's, and Apply writes to the directory that it follows. So the window asks before it
+  // follows the directory, unless `following` says what to do.
   enum class Following { Asks, Follows, Leaves };
   Result<void> openSession(const QString& path, Following following = Following::Asks);
   Result<void> writeSession(const QString& path);
   Session session() const;
   void applySession(const Session& session, Following following);
 
-  // Writes records [first, last] of the table, as the file's ending says: .txt, .csv, .json.
+  // Writes rows [first, last] of the table in the format of the file's ending: .txt, .csv, .json.
   Result<void> exportRows(const QString& path, int first, int last);
-  // The whole trace, in any format that `kevtrace convert` writes.
+  // Writes the whole trace, in any format that `kevtrace convert` writes.
   Result<void> saveTrace(const QString& path);
 
   // Waits until everything is loaded and painted; for screenshots and tests.
@@ -95,7 +95,7 @@ class MainWindow : public QMainWindow {
 
   void setTimeFormat(TimeFormat format);
   void measureLatency(record::Row from, record::Row to);
-  void keepHits();                      // of the search, as a lane
+  void keepHits();                      // shows the search's hits as a lane
   void setMouse(const QString& whose);  // "kernelshark"; empty: our own
 
  protected:
@@ -115,7 +115,7 @@ class MainWindow : public QMainWindow {
   void tellTarget(const QString& directory, int pid);
   QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
   void showState();
-  // What an action needs; without it, it is disabled, and its tip says why.
+  // What an action needs. Without it the action is disabled, and its tip says why.
   enum class Needs { Directory, Growth, Target };
   QAction* liveOnly(Needs needs, QAction* action, const QString& tip = {});
   void showLiveOnly();
@@ -153,7 +153,7 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<TargetProcess> target_;
   std::unique_ptr<CompilerService> compiler_;
   std::unique_ptr<TriggerWatch> triggers_;
-  std::unique_ptr<QTemporaryDir> unpacked_;  // of a bundle: its recording
+  std::unique_ptr<QTemporaryDir> unpacked_;  // the recording of an opened bundle
   EventTree* tree_ = nullptr;
   EventRows* rows_ = nullptr;
   TimelineView* timeline_ = nullptr;
@@ -192,9 +192,9 @@ class MainWindow : public QMainWindow {
   QString theme_;
   std::uint64_t live_lost_ = 0;
   bool was_tracing_ = false;
-  std::optional<bool> overwrites_;                 // the directory's option
+  std::optional<bool> overwrites_;                 // the directory's option `overwrite`
   bool keeps_newest_ = false, overwrote_ = false;  // the flight recorder is on; the option before it
-  bool applies_ = false;                           // when it can
+  bool applies_ = false;                           // Apply is to be done once possible
   int pid_ = 0;
   QElapsedTimer since_saved_;
 };

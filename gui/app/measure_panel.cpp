@@ -31,12 +31,13 @@ struct MeasurePanel::Result {
 namespace {
 
 constexpr int kNameColumn = 0, kNoteColumn = 1;
-constexpr record::Row kMostLive = 500'000;     // the last ones: they are measured again every second
-constexpr std::size_t kMaxValues = 2'000'000;  // of one field; more are not kept for percentiles
+constexpr record::Row kMostLive = 500'000;     // only the last ones, since they are measured every second
+constexpr std::size_t kMaxValues = 2'000'000;  // per field; percentiles use no more
 
 using Values = std::map<std::pair<std::uint32_t, QString>, std::vector<double>>;
 
-// The durations of slices that end in the range; of a slice with one end that the filter leaves, too, once.
+// Collects the durations of slices that end in the range. A slice counts once, also if the filter keeps only one of its
+// ends.
 std::optional<std::pair<record::Row, record::Row>> slice_to_take(const record::StoreView& view, record::Row row,
                                                                  record::Row last, const KeptRows* kept) {
   const record::Row other = view.match(row);
@@ -78,7 +79,7 @@ MeasurePanel::MeasurePanel(TraceDocument& document, TimelineView& timeline, QWid
       jobs_(this, 1) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
-  head_->setTextFormat(Qt::RichText);  // of ours
+  head_->setTextFormat(Qt::RichText);  // the text is our own
   layout->addWidget(head_);
   layout->addWidget(table_, 3);
   layout->addWidget(markers_, 1);
@@ -131,7 +132,7 @@ void MeasurePanel::setKept(std::shared_ptr<const KeptRows> kept) {
   if (kept_ == kept) return;
   const bool grows = kept_ && kept && kept->isContinued(*kept_);
   kept_ = std::move(kept);
-  // Of a live trace more comes all the time; it is measured again every second.
+  // A live trace grows all the time, so it is measured again every second.
   if (!grows || document_.state() != TraceDocument::State::Live) delay_->start();
 }
 
@@ -142,7 +143,7 @@ void MeasurePanel::start() {
   if (busy_) *busy_ = true;
   const record::StoreView view = document_.view();
   auto range = timeline_.range();
-  // A live trace goes on: what is in sight is measured, not all there ever was.
+  // Of a live trace the visible range is measured, not the whole trace.
   const bool is_live = document_.state() == TraceDocument::State::Live;
   const bool is_in_sight = is_live && !range && !view.empty();
   if (is_in_sight) {
@@ -179,7 +180,7 @@ void MeasurePanel::start() {
           Result::Line line{QString::fromStdString(view.names().events[i]->name), events[i], {}};
           for (auto& [key, all] : values)
             if (key.first == i) line.values.emplace_back(key.second, record::measure(std::move(all)));
-          // Of an event whose calls are known by their returns alone the durations are all there is.
+          // An event without records of its own here may have durations: its calls are known by their returns.
           if (!events[i] && line.values.empty()) continue;
           result.events.push_back(std::move(line));
         }
@@ -239,7 +240,7 @@ void MeasurePanel::show(const Result& result) {
   for (int column = 0; column < table_->columnCount(); ++column) table_->resizeColumnToContents(column);
 }
 
-// Each marker's distance to every other one; the first ones, where there are many.
+// Shows the distance of each marker to every other one; only the first ones if there are many.
 void MeasurePanel::showMarkers() {
   constexpr std::size_t kMostColumns = 8;
   const QSignalBlocker blocker(markers_);
@@ -271,7 +272,7 @@ void MeasurePanel::takeMarkerEdit(QTreeWidgetItem* item, int column) {
   if (at >= all.size()) return;
   if (column == kNoteColumn) all[at].note = item->text(kNoteColumn);
   if (column == kNameColumn && !item->text(kNameColumn).isEmpty()) all[at].name = item->text(kNameColumn);
-  // The item that is edited is not to be deleted under its editor.
+  // The edited item must not be deleted while its editor is open.
   QMetaObject::invokeMethod(
       this, [this, all = std::move(all)] { timeline_.setMarkers(all); }, Qt::QueuedConnection);
 }

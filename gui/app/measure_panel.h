@@ -1,4 +1,4 @@
-// MeasurePanel: what lies in the selected range, or in the whole trace: counts, rates, numeric fields, tasks, markers.
+// MeasurePanel: measures the selected range, or the whole trace: counts, rates, numeric fields, tasks, markers.
 #pragma once
 
 #include <QWidget>
@@ -25,7 +25,7 @@ class MeasurePanel : public QWidget {
   QTreeWidget& table() { return *table_; }
   QTreeWidget& markers() { return *markers_; }
   bool isBusy() const;
-  // What the filter leaves is measured; nullptr: everything is.
+  // The kept records are measured; nullptr: all records.
   void setKept(std::shared_ptr<const KeptRows> kept);
   QString head() const;
 
@@ -45,7 +45,7 @@ class MeasurePanel : public QWidget {
   QTreeWidget* table_;
   QTreeWidget* markers_;
   QTimer* delay_;
-  QTimer* live_;  // until what is in sight is measured again
+  QTimer* live_;  // until the visible range is measured again
   std::shared_ptr<const KeptRows> kept_;
   Cancelled busy_;
   JobQueue jobs_;

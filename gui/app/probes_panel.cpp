@@ -1,10 +1,10 @@
-// Authoring. What Apply would write is shown before it is written, as a difference and as the shell commands that do
-// the same.
+// The page for writing definitions. Before Apply writes, the panel shows what it would write: as a difference, and as
+// equal shell commands.
 //
 // An event is removed only when this window made it. Its switch, filter and triggers are written again after a change.
 //
-// A recording's definitions take the editor's place, and what was written there waits behind them: it is what a session
-// keeps and what the next target gets.
+// A recording's definitions replace the user's text in the editor for as long as the recording is shown. The user's
+// text is kept: sessions save it, and the next target gets it.
 #include "gui/app/probes_panel.h"
 
 #include <QHBoxLayout>
@@ -28,7 +28,7 @@ namespace {
 constexpr char kExample[] = "p:opening libc:open64 path=+0(%di):string";
 }
 
-// One Apply: redo carries the plan out, undo the opposite one.
+// One Apply: redo carries out the plan, undo the opposite plan.
 class ApplyCommand : public QUndoCommand {
  public:
   ApplyCommand(ProbesPanel& panel, std::vector<PlanStep> plan) : panel_(panel), plan_(std::move(plan)) {
@@ -249,7 +249,7 @@ std::vector<FileWrite> ProbesPanel::writesOf(const std::vector<PlanStep>& plan) 
           writes.push_back({folder + QStringLiteral("/trigger"), trigger, true, {}});
       }
       const FileWrite on{folder + QStringLiteral("/enable"), QStringLiteral("1"), false, {}};
-      // Returns first: an entry whose return is not recorded yet would look like a call that never ends.
+      // Returns first: an entry probe alone would record calls that seem never to end.
       if (is_on && step.wanted.startsWith(QLatin1Char('r')))
         on_first.push_back(on);
       else if (is_on)

@@ -1,5 +1,5 @@
-// ProbesPanel: the editor, and Apply with its difference in front. Of a recording it shows the definitions that made
-// it.
+// ProbesPanel: the editor, and Apply with a preview of its difference. For a recording, the definitions that made it
+// are shown.
 #pragma once
 
 #include <QStringList>
@@ -37,21 +37,22 @@ class ProbesPanel : public QWidget {
   const std::vector<PlanStep>& plan() const { return plan_; }
   QString differenceText() const;
   QString verdictText() const;
-  // What somebody wrote here; of a recording whose definitions are shown, what they stand before.
+  // The user's text, also while a recording's definitions are shown in its place.
   QString ownText() const;
   void setOwnText(const QString& text);
-  // A recording is open, with these definitions (none: it does not tell); they are shown unless something was written
-  // here, and cannot be changed.
+  // A recording was opened, with these definitions (empty: unknown). They are shown unless the user has written
+  // something, and cannot be edited.
   void showRecording(const QStringList& definitions);
-  void endRecording();  // something that can be traced, or nothing, is open
+  void endRecording();  // the recording is no longer open
   QPushButton& recordedButton() { return *recorded_; }
   bool canApply() const;
-  // Writes the difference; it can be undone.
+  // Writes the difference, as an undo step.
   void apply();
   void takeState(const LiveState& state);
   void setTarget(const WrittenTarget& target);
   ExportAsPage& exportAsPage() { return *same_; }
-  // Names that types resolve are written out before they go to a directory: the kernel's own may not know them.
+  // Whether names that only types resolve are replaced before definitions are written: a kernel's directory may not
+  // know such names.
   void setWritesOut(bool writes) { writes_out_ = writes; }
 
  Q_SIGNALS:
@@ -75,7 +76,7 @@ class ProbesPanel : public QWidget {
   QPushButton* fix_;
   QPushButton* recorded_;    // on: the recording's definitions are in the editor
   QStringList definitions_;  // of the recording
-  QString own_;              // while the recording's are shown
+  QString own_;              // the user's text while the recording's is shown
   bool is_recording_ = false;
   QTabWidget* tabs_;
   QPlainTextEdit* difference_;
@@ -84,8 +85,8 @@ class ProbesPanel : public QWidget {
   bool writes_out_ = false;
   QString present_;
   bool has_state_ = false;
-  int writes_ = 0;           // that were not answered yet
-  bool is_writing_ = false;  // until the directory was read again behind a write
+  int writes_ = 0;           // not answered yet
+  bool is_writing_ = false;  // until the state was read after a write
   std::set<QString> owned_;
   std::vector<PlanStep> plan_;
   QUndoStack undo_;

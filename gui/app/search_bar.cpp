@@ -1,4 +1,5 @@
-// The search line under the filter. It searches on every keystroke; Enter and F3 go on, with Shift back, Escape closes.
+// The search line under the filter. It searches at every keystroke; Enter and F3 go to the next hit, with Shift to the
+// previous one; Escape closes it.
 #include "gui/app/search_bar.h"
 
 #include <QCheckBox>

@@ -1,4 +1,4 @@
-// SearchBar: finds a text in the records' lines: n of m, forwards and backwards, marked where the hits are.
+// SearchBar: finds a text in the records' lines; shows "n of m", steps forwards and backwards, marks the hits.
 #pragma once
 
 #include <QWidget>
@@ -19,7 +19,7 @@ class SearchBar : public QWidget {
   QLineEdit& edit() { return *edit_; }
   RecordSearch& search() { return search_; }
   QString verdict() const;
-  void open();                       // shows itself and takes the keyboard
+  void open();                       // shows the bar and takes the focus
   void step(int direction);          // to the next (1) or previous (-1) hit
   void setCurrent(record::Row row);  // where the next step begins
 

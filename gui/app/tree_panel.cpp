@@ -1,7 +1,7 @@
 // The files behind the window. Folders are listed when they are unfolded, by the service's thread.
 //
-// Files that wait or that take records away are not read here, nor is `trace`, of which the window has taken the
-// records: the timeline shows them. An instance's `trace` is read: nobody takes its records.
+// Files that wait or consume records are not read here. Nor is the top `trace`, since the window has consumed its
+// records for the timeline. An instance's `trace` is read, since nobody consumes its records.
 #include "gui/app/tree_panel.h"
 
 #include <QCheckBox>
@@ -35,7 +35,7 @@ bool isStream(const QString& path) {
          (name == QLatin1String("trace") && !is_of_instance);
 }
 
-// Whether what a file reads may be written to it again.
+// Whether the text that a file reads can be written back to it.
 bool canBeRestored(const QString& path) {
   const QString name = path.section(QLatin1Char('/'), -1);
   return !isStream(path) && name != QLatin1String("trace") && name != QLatin1String("snapshot");
@@ -109,7 +109,7 @@ void TreePanel::open() {
 void TreePanel::fill(QTreeWidgetItem* parent, const QString& path) {
   parent->setData(0, kListedRole, true);
   service_.list(path, [this, path](bool is_there, const std::vector<tree::DirectoryEntry>& entries) {
-    // The item may be gone by now: it is looked for by its path.
+    // The item may have been deleted meanwhile, so it is found by its path.
     QTreeWidgetItem* folder = tree_->invisibleRootItem();
     for (const QString& name : path.split(QLatin1Char('/'), Qt::SkipEmptyParts)) {
       QTreeWidgetItem* next = nullptr;
@@ -157,14 +157,14 @@ void TreePanel::makeInstance() {
   const QString name = line_->text().trimmed();
   if (name.isEmpty()) return;
   const QString path = kInstances + QLatin1Char('/') + name;
-  // What is there now is listed anew.
+  // The folder is listed anew.
   const auto list = [this](const std::vector<FileWrite>&) {
     const auto found = tree_->findItems(kInstances, Qt::MatchExactly);
     if (found.isEmpty()) return;
     qDeleteAll(found[0]->takeChildren());
     fill(found[0], kInstances);
   };
-  // Not to be undone: what is there already is another's, and what was recorded in one would go with it.
+  // Cannot be undone: the instance may have existed before, and removing it would lose its records.
   service_.write({{path, {}, false, {}, Folder::Make}}, list);
   line_->clear();
 }
@@ -172,7 +172,7 @@ void TreePanel::makeInstance() {
 void TreePanel::write() {
   if (path_.isEmpty() || !service_.isRunning()) return;
   if (path_ == kInstances) return makeInstance();
-  // What was there is written again by undo, where writing replaces it.
+  // Undo writes the old text again, for files where a write replaces the text.
   std::vector<FileWrite> back;
   if (!adds_->isChecked() && canBeRestored(path_)) back.push_back({path_, text_->toPlainText().trimmed(), false, {}});
   undo_.push(new WriteCommand(service_, {{path_, line_->text(), adds_->isChecked(), {}}}, back,

@@ -1,4 +1,4 @@
-// TreePanel: the tracing directory as files: what each reads, and a line that is written to it; and its instances.
+// TreePanel: the tracing directory as files: shows what each file reads, writes lines to it, and makes instances.
 #pragma once
 
 #include <QWidget>
@@ -23,8 +23,8 @@ class TreePanel : public QWidget {
   TreePanel(TracingService& service, QUndoStack& undo, QWidget* parent = nullptr);
   QTreeWidget& tree() { return *tree_; }
   QString text() const;
-  void open();  // another directory: it is read from its root
-  // The file, "events/kprobes/op/filter"; nothing of it needs to be unfolded.
+  void open();  // shows the directory anew, from its root
+  // Shows a file such as "events/kprobes/op/filter"; its folders need not be unfolded.
   void showFile(const QString& path);
 
  private:

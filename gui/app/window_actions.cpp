@@ -1,4 +1,4 @@
-// The window's actions, menus and the bar that says how the recording is doing.
+// The window's actions, menus, and the bar with the state of the recording.
 #include <QAction>
 #include <QApplication>
 #include <QClipboard>

@@ -39,7 +39,7 @@ void MainWindow::openTrace(const QString& path) {
   document_->openFile(path);
 }
 
-// What the editor shows is of the trace that is open.
+// Tells the probes panel about the definitions of the open recording.
 void MainWindow::takeDocument() {
   if (document_->state() == TraceDocument::State::Loading) return probes_->endRecording();
   if (document_->state() != TraceDocument::State::Loaded || opened_file_.isEmpty()) return;
@@ -109,7 +109,7 @@ void MainWindow::applySession(const Session& s, Following following) {
     settle();
     checkTrace(s);
   }
-  // The directory of a session that ended without closing may be there still, recording.
+  // The directory of a session that crashed may still exist and record.
   if (s.trace.isEmpty() && !s.directory.isEmpty() && QFileInfo::exists(s.directory + QStringLiteral("/events")) &&
       mayFollow(s.directory, following)) {
     command_ = s.command;
@@ -159,11 +159,11 @@ Result<void> MainWindow::openSession(const QString& path, Following following) {
   auto session = is_bundle ? readBundle(path, folder->path()) : loadSession(path);
   if (!session) return std::unexpected(session.error());
   applySession(*session, following);
-  if (is_bundle) unpacked_ = std::move(folder);  // the one before is read by nobody any more
+  if (is_bundle) unpacked_ = std::move(folder);  // the former folder is no longer read
   return {};
 }
 
-// Recorded anew as a compressed trace.dat with the names of its addresses, whatever it was read from.
+// Writes the trace as a compressed trace.dat with the symbols of its addresses, whatever its own format was.
 Result<void> MainWindow::writeBundle(const Session& s, const QString& path) {
   const QTemporaryDir folder;
   const QString recording = folder.filePath(QStringLiteral("recording.dat7"));
@@ -192,7 +192,7 @@ Result<void> writeWith(record::FileFormat format, const QString& path, const rec
 
 }  // namespace
 
-// As the table shows them.
+// Writes the cells as the table shows them.
 Result<void> MainWindow::exportCells(const QString& path, int first, int last) {
   auto file = record::OutputFile::create(path.toStdString());
   if (!file) return std::unexpected(file.error());

@@ -36,9 +36,9 @@ void MainWindow::connectLive() {
   connect(target_.get(), &TargetProcess::said, this, [this](const QString& line) {
     if (line.startsWith(QLatin1String("kevtrace: error"))) problems_->add(tr("target"), line, {});
   });
-  // Its last records are in the buffers yet.
+  // The buffers still have its last records.
   connect(target_.get(), &TargetProcess::programsEnded, this, [this] {
-    if (service_->directory() != target_->directory()) return;  // another one is looked at
+    if (service_->directory() != target_->directory()) return;  // another directory is shown
     setFlightRecorder(false);
     service_->readOut([this] { document_->endLive(); });
   });
@@ -64,7 +64,7 @@ void MainWindow::connectLive() {
   connect(timeline_, &TimelineView::modeChanged, this, [this] { table_->setFollowing(timeline_->isFollowing()); });
 }
 
-// The old trace ends here; another one is about to take its place.
+// Ends the old trace, since another one is about to replace it.
 void MainWindow::leaveLive() {
   service_->stop();
   document_->endLive();
@@ -100,7 +100,7 @@ void MainWindow::attachTo(const QList<int>& pids, Start start) {
   showState();
 }
 
-// Another trace takes the place of a live one. A program that was started here ends, one that was attached to goes on.
+// Another trace replaces a live one. A program that was started here is ended; a process that was attached to goes on.
 void MainWindow::endTarget() {
   if (!service_->isRunning() && !target_->isRunning()) return;
   service_->stop();
@@ -109,7 +109,7 @@ void MainWindow::endTarget() {
   showState();
 }
 
-// What the buffers have is read first. A directory that does not answer holds nothing up.
+// First reads what the buffers have; a directory that does not answer does not block this.
 void MainWindow::stopTarget() {
   constexpr int kPatienceMs = 3000;
   const auto stop = [this, pid = target_->mountPid()] {
@@ -121,7 +121,7 @@ void MainWindow::stopTarget() {
   QTimer::singleShot(kPatienceMs, this, stop);
 }
 
-// What the option was comes back: a directory may be others', too.
+// Restores the former option, since others may use the directory, too.
 void MainWindow::setFlightRecorder(bool on) {
   if (on != keeps_newest_ && (on || !overwrote_)) {
     if (on) overwrote_ = overwrites_.value_or(true);
@@ -223,7 +223,7 @@ void MainWindow::takeState(const LiveState& state) {
   showState();
 }
 
-// Kept while it is worked on: after a crash --last finds what was there, the directory that still records, too.
+// Saves the session at intervals: after a crash --last restores it, with the directory that may still record.
 void MainWindow::autosave() {
   constexpr qint64 kEveryMs = 5000;
   if (since_saved_.isValid() && since_saved_.elapsed() < kEveryMs) return;

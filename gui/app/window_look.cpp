@@ -1,4 +1,4 @@
-// How times are written, what colours mean, whose mouse it is: what a session keeps besides what is shown.
+// The form of times, the meaning of colours, the mouse's behaviour: settings that a session also saves.
 #include <QAction>
 #include <QActionGroup>
 #include <QInputDialog>
@@ -78,7 +78,7 @@ void MainWindow::colourBy(ColourBy what) {
   showLook();
 }
 
-// KernelShark chooses the marker of the next double click with Ctrl+A and Ctrl+B.
+// As in KernelShark, Ctrl+A and Ctrl+B choose the marker that the next double click sets.
 void MainWindow::setMouse(const QString& whose) {
   const bool is_theirs = whose == QLatin1String("kernelshark");
   timeline_->setMouse(is_theirs ? TimelineView::Mouse::KernelShark : TimelineView::Mouse::Own);
@@ -88,7 +88,7 @@ void MainWindow::setMouse(const QString& whose) {
   for (QAction* action : active_markers_) action->setVisible(is_theirs);
 }
 
-// Where triggers went off, and where a recording's clock went back.
+// Flags where triggers fired and where a recording's clock went back.
 void MainWindow::showFlags() {
   std::vector<Flag> flags;
   for (const TriggerWatch::Firing& one : triggers_->firings()) flags.push_back({one.ns, Flag::Kind::Trigger, one.text});
@@ -116,7 +116,7 @@ void MainWindow::keepLook(Session& s) const {
   s.heats = QStringList(wishes.heats.begin(), wishes.heats.end());
 }
 
-// Numbers of a newer program are left alone.
+// Unknown numbers of a newer program are ignored.
 void MainWindow::takeLook(const Session& s) {
   LanePrefs& wishes = timeline_->wishes();
   wishes.latencies.assign(s.latencies.begin(), s.latencies.end());

@@ -44,7 +44,7 @@ void MainWindow::plot(const QString& system, const QString& name) {
   }
 }
 
-// From one record to another one, in either order: the range is measured, its length is shown in it and said below.
+// Measures the time between two records, in either order: selects the range and shows its length.
 void MainWindow::measureLatency(record::Row from, record::Row to) {
   const record::StoreView& view = document_->view();
   if (from >= view.rows() || to >= view.rows()) return;
@@ -73,8 +73,8 @@ void MainWindow::addLatencyActions(QMenu& menu, record::Row row) {
                    [this, row] { measureLatency(latency_from_, row); });
 }
 
-// Of an event whose definition is known: where the probed place stands in the source, said and copied; a source file
-// that is here is opened. Debug information is the program's word: no other kind of file is.
+// For an event with a known definition: shows and copies the source line of the probed place, and opens the file if it
+// exists here and is a source file. Other files are not opened, since debug information comes from the traced program.
 void MainWindow::addSourceAction(QMenu& menu, record::Row row) {
   if (row >= document_->view().rows()) return;
   const record::EventFormat& format = document_->view().format(row);
@@ -101,7 +101,7 @@ void MainWindow::keepHits() {
   timeline_->addFound(search_->edit().text(), hits);
 }
 
-// An event's lane that was dragged here: not hidden, pinned, chosen.
+// An event was dragged here: shows, pins and selects its lane.
 void MainWindow::takeEvent(const QString& event) {
   const QString name = QStringLiteral("event:") + event;
   LanePrefs& wishes = timeline_->wishes();

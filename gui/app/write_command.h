@@ -1,4 +1,4 @@
-// WriteCommand: writes to the tracing directory that can be taken back by other writes.
+// WriteCommand: an undo step: writes to the tracing directory, and the writes that undo them.
 #pragma once
 
 #include <QUndoCommand>
@@ -10,7 +10,7 @@ namespace kevt::gui {
 
 class WriteCommand : public QUndoCommand {
  public:
-  // `answered`: what the files said, of the writing and of the taking back.
+  // `answered` gets the results of the writes, after redo and after undo.
   WriteCommand(TracingService& service, std::vector<FileWrite> there, std::vector<FileWrite> back, const QString& text,
                std::function<void(const std::vector<FileWrite>&)> answered = {})
       : service_(service), there_(std::move(there)), back_(std::move(back)), answered_(std::move(answered)) {

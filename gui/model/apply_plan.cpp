@@ -42,7 +42,8 @@ std::vector<PlanStep> planApply(const QString& text, const CheckedText& checked,
     if (is_written_out) step.wanted = right.written_out;
     if (const auto found = there.find(name); found != there.end()) {
       step.present = found->second.join(QLatin1Char('\n'));
-      // One that took names of types before the window knew the types lists them.
+      // The directory may list an event with names that only types resolve, if it was written before the window knew
+      // the types.
       const bool is_same = found->second.contains(right.listing.trimmed()) ||
                            (is_written_out && found->second.contains(right.written_out));
       step.kind = is_same                ? PlanStep::Kind::Keep

@@ -4,10 +4,10 @@
 //   slices      [ ][ ][  ] [      ]           [...
 //   share           0.9       0.7        0
 //
-// Problem: a thousand calls in a pixel are as much as the pixel is busy, and no one of them is long enough to be drawn.
-// Idea: every slice adds the part of each pixel that it takes, so at any zoom the shares of all pixels are the time
-// that slices take. A row is one depth of one task, where slices follow each other; of an event they come from many
-// tasks, and what is covered already is not added again.
+// Problem: a thousand calls may keep a pixel busy, although none of them is long enough to be drawn. Idea: every slice
+// adds the part of each pixel that it takes, so at any zoom the shares show the time that slices take. In a task's row,
+// which is one depth, slices do not overlap. In an event's row they come from many tasks, and time that is covered
+// already is not added again.
 #include "gui/model/busy_pixels.h"
 
 #include <algorithm>
@@ -65,7 +65,7 @@ void visitOfEvent(const record::StoreView& view, std::uint32_t event, std::uint6
   });
 }
 
-// Parts of time that nothing before them has covered; slices come in the order of their begin.
+// The part of each slice that no earlier slice covers; slices come in the order of begin.
 class Uncovered {
  public:
   template <typename Take>

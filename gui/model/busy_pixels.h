@@ -1,4 +1,4 @@
-// How busy a lane is, pixel by pixel: what of a pixel's time its slices take, however short they are.
+// How busy a lane is, pixel by pixel: the part of each pixel's time that slices take, however short the slices are.
 #pragma once
 
 #include <array>
@@ -9,15 +9,15 @@
 
 namespace kevt::gui {
 
-// One row of pixels. What is added is kept by colour, of which there are so many as can be told apart.
+// One row of pixels. Shares are kept by colour; there are as many colours as can be told apart.
 class BusyPixels {
  public:
   static constexpr std::uint32_t kColours = 8;
 
   explicit BusyPixels(const record::PixelRow& row) : row_(row), shares_(row.pixels) {}
-  // Something of this colour takes [from_ns, to_ns). What is shorter than the clock can tell still shows.
+  // Adds a slice [from_ns, to_ns) of this colour. A very short slice still gets a small share.
   void add(std::uint64_t from_ns, std::uint64_t to_ns, std::uint32_t colour);
-  // Parts of the pixel's time, 0 to 1; `share` is at most 1 where slices lie above each other.
+  // The part of the pixel's time that slices take, or those of one colour: 0 to 1, also where slices overlap.
   double share(std::uint32_t pixel) const;
   double share(std::uint32_t pixel, std::uint32_t colour) const;
 
@@ -29,18 +29,19 @@ class BusyPixels {
   std::vector<std::array<double, kColours>> shares_;
 };
 
-// Slices that touch [from_ns, to_ns): of a task its own, in no order; of an event those that it begins, of all tasks,
-// in the order of their begin. With a filter those that it keeps.
+// Visits slices that touch [from_ns, to_ns). For a task's lane: the task's slices, in no order. For an event's lane:
+// slices that the event begins, of all tasks, in the order of begin. With a filter only slices that it keeps.
 void visitSlices(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns,
                  const std::function<void(const record::Slice&)>& visit);
 
-// Of a task a row for each depth of its slices; what lies deeper than the last one is in the last one. Of an event one
-// row: time in which any of its slices is open, in any task.
+// For a task's lane one row per depth of slices; deeper ones than kMostLevels are in the last row. For an event's lane
+// one row: the time in which any of its slices is open, in any task.
 std::vector<BusyPixels> busyRows(const record::StoreView& view, const Lane& lane, const record::PixelRow& row,
                                  const Colouring& colouring);
 inline constexpr std::uint32_t kMostLevels = 8;  // rows of a task
 
-// What of [from_ns, to_ns) the lane is busy, 0 to 1; of a task: any of its slices is open.
+// The part of [from_ns, to_ns) in which the lane is busy, 0 to 1; for a task's lane, in which any of its slices is
+// open.
 double busyShare(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns);
 
 }  // namespace kevt::gui

@@ -1,4 +1,4 @@
-// What a record's colour stands for. Numbers only: which colour each is, and which pattern, the theme says.
+// The colour number of a record; the theme maps numbers to colours and patterns.
 #include <QHash>
 #include <optional>
 
@@ -7,7 +7,7 @@
 namespace kevt::gui {
 namespace {
 
-// Of a value that is a small number the number itself, so that neighbours differ; of a text its hash.
+// For a small number the number itself, so that neighbours differ; for a text its hash.
 std::optional<std::uint32_t> value_number(const record::StoreView& view, record::Row row, const std::string& name) {
   if (row == record::kNoRow || row >= view.rows()) return std::nullopt;
   const record::Field* field = view.format(row).find(name);
@@ -18,7 +18,7 @@ std::optional<std::uint32_t> value_number(const record::StoreView& view, record:
       qHash(QByteArrayView(value.text.data(), static_cast<qsizetype>(value.text.size()))));
 }
 
-// The first signed number that the call's return recorded.
+// Finds the call's result: the first signed number in the record of its return.
 std::uint32_t outcome(const record::StoreView& view, record::Row end) {
   if (end == record::kNoRow || end >= view.rows()) return kNoOutcome;
   for (const record::Field& field : view.format(end).fields) {

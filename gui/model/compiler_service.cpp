@@ -1,5 +1,5 @@
-// One thread, so the world needs no lock: a question waits for those before it, and each is a matter of milliseconds
-// once the target's files were read. Code takes longer (LLVM), a tenth of a second, and is asked for by hand.
+// One thread, so the TargetContext needs no lock. A question waits for those before it; each takes milliseconds once
+// the target's files were read. Code takes longer (LLVM), 0.1 s, but is asked for only by hand.
 #include "gui/model/compiler_service.h"
 
 #include <utility>

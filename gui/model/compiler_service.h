@@ -1,4 +1,4 @@
-// CompilerService: the compiler on a thread of its own, and what it knows of the target. The UI asks and never waits.
+// CompilerService: the compiler and its knowledge of the target, on a thread of its own. The UI asks and never waits.
 #pragma once
 
 #include <QMap>
@@ -22,17 +22,18 @@ class CompilerService : public QObject {
   explicit CompilerService(QObject* parent = nullptr);
   ~CompilerService() override;
 
-  // Another target: what is asked from now on is about it.
+  // Sets another target; later questions are about it.
   void setSources(const WorldSources& sources);
 
-  // Answers come in this thread; of check, complete and facts only that of the last question, unless it was withdrawn.
+  // `done` is called in this object's thread. check, complete and facts answer only the last question of their kind,
+  // and none after withdraw().
   void check(const QString& text, std::function<void(CheckedText)> done);
   void complete(const QString& line, int column, std::function<void(const Completion&)> done);
   void facts(const QString& line, std::function<void(const std::optional<PlaceFacts>&)> done);
   void code(const QString& definition, const QString& filter, std::function<void(const EventCode&)> done);
-  // Of a process: names that definitions may call its files by, and their paths; of a kernel none.
+  // For a process: the names by which definitions may call its files, with the files' paths. Empty for a kernel.
   void files(std::function<void(const QMap<QString, QString>&)> done);
-  void withdraw();  // check, complete and facts: nobody waits any more
+  void withdraw();  // drops open questions of check, complete, facts
 
  Q_SIGNALS:
   void worldChanged();

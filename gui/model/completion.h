@@ -1,4 +1,4 @@
-// What can stand at a place of a definition.
+// Completions at the cursor in a definition.
 #pragma once
 
 #include <QString>
@@ -18,11 +18,11 @@ struct Completion {
   std::vector<Suggestion> suggestions;
 };
 
-// `column`: the cursor's place in the line. Functions come from `symbols`, which may be empty; names of arguments and
-// members of structures from the types that `env` knows (nullptr: nobody does).
+// `column`: the cursor's position in the line. Functions come from `symbols`, which may be empty; argument names and
+// structure members come from the types of `env` (nullptr: no types).
 Completion completeDefinition(const QString& line, int column, const SymbolIndex& symbols,
                               const target::TargetEnv* env = nullptr);
-// Fields and functions of a filter.
+// Completes fields and functions in a filter.
 Completion completeFilter(const QString& text, int column, const std::vector<QString>& fields);
 
 }  // namespace kevt::gui

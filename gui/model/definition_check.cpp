@@ -1,8 +1,8 @@
 // Checking an editor's text: every line against the ones before it, filters and triggers of scripts against their
 // events.
 //
-// It is what `kevtrace check` does, with places in the text instead of a report. Most of the time goes into parsing,
-// and most lines are those of the keystroke before: they are parsed once.
+// It does what `kevtrace check` does, but gives positions in the text instead of a report. Parsing takes most of the
+// time, and most lines are the same as at the keystroke before, so parsed lines are cached.
 #include "gui/model/definition_check.h"
 
 #include <QElapsedTimer>
@@ -49,7 +49,7 @@ int column_of(std::string_view line, std::size_t byte) {
   return static_cast<int>(fromUtf8(line.substr(0, std::min(byte, line.size()))).size());
 }
 
-// Where the word that begins at `begin` ends: what a squiggle stands under.
+// The end of the word that begins at `begin`; a squiggle underlines the word.
 int word_end(const QString& line, int begin) {
   int end = begin;
   const auto is_word = [](QChar c) { return c.isLetterOrNumber() || c == u'_' || c == u'%' || c == u'$' || c == u'@'; };

@@ -1,4 +1,4 @@
-// The text of the editor, judged by the compiler: mistakes at their columns, and what is right.
+// The editor's text, checked by the compiler: mistakes with their columns, and the correct lines.
 #pragma once
 
 #include <QString>
@@ -20,16 +20,16 @@ struct TextFix {
 struct Mistake {
   int line = 0, begin = 0, end = 0;
   QString text;  // the kernel's
-  QString id;    // "BAD_REG_NAME"; empty: a mistake of our own making
-  QString help;  // ours, lines
+  QString id;    // "BAD_REG_NAME"; empty: the kernel has no such mistake
+  QString help;  // our advice, lines
   std::vector<TextFix> fixes;
 };
 struct RightLine {
   int line = 0;
   QString group, event;
   QString listing;      // as dynamic_events would have it
-  QString written_out;  // the same without names of arguments and members; empty: it has none
-  QString inlay;        // the C names and types of what its arguments read; empty: nobody knows
+  QString written_out;  // without argument and member names; empty: it has none
+  QString inlay;        // C names and types of its arguments; empty: unknown
   QString format;       // the format file, with id 0
   QString filter;       // of a script; empty: none
   std::vector<QString> triggers;
@@ -38,17 +38,17 @@ struct RightLine {
 struct CheckedText {
   std::vector<Mistake> mistakes;  // by line, then column
   std::vector<RightLine> right;
-  QString trouble;  // what of the target could not be read; empty: nothing
+  QString trouble;  // what could not be read of the target; empty: nothing
   qint64 took_us = 0;
 };
 
-// Lines that were parsed already: of a text that is typed in, all but one. Used by one thread at a time.
+// A cache of parsed lines: between two keystrokes all lines but one are the same. Used by one thread at a time.
 class ParsedLines {
  public:
   ParsedLines();
   ~ParsedLines();
   struct Entry;
-  // Parses it, or knows it.
+  // Parses the line unless it is in the cache.
   const Entry& of(const std::string& line);
 
  private:
@@ -56,10 +56,10 @@ class ParsedLines {
   std::unordered_map<std::string, std::unique_ptr<Entry>> lines_;
 };
 
-// Without an environment places are not looked up; without `parsed` every line is parsed.
+// `env` nullptr: places are not looked up. `parsed` nullptr: every line is parsed.
 CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env, ParsedLines* parsed = nullptr);
 
-// The text with one line's fix carried out.
+// The text after applying the fix to one line.
 QString withFix(const QString& text, int line, const TextFix& fix);
 
 }  // namespace kevt::gui

@@ -1,4 +1,4 @@
-// One definition through all stages, as `kevtrace explain` and `kevtrace cost` show it, for the target that is there.
+// Compiles one definition for the present target and shows all stages, as `kevtrace explain` and `kevtrace cost` do.
 #include "gui/model/event_code.h"
 
 #include <QObject>
@@ -39,7 +39,7 @@ QString range(const std::optional<x86::PathRange>& range, double instruction_ns,
                                            .arg(ns(range->least), ns(range->most));
 }
 
-// Of this machine; measured once, when the first code is looked at.
+// Costs of this machine, measured once when the first code is shown.
 const inproc::MachineCosts& machine() {
   static const inproc::MachineCosts costs = inproc::measure_machine();
   return costs;

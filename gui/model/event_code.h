@@ -1,4 +1,4 @@
-// What the compiler makes of one definition, for people: fetch IR, machine code, arming, cost.
+// What the compiler makes of one definition, as text for people: fetch IR, machine code, arming, cost.
 #pragma once
 
 #include <QString>
@@ -8,16 +8,16 @@
 namespace kevt::gui {
 
 struct EventCode {
-  QString mistake;  // not empty: nothing else is there
+  QString mistake;  // not empty: all other members are empty
   QString fetch_ir;
-  QString machine_code;  // of the extractor, disassembled; of a kernel's event the BPF program's
+  QString machine_code;  // the extractor, or the kernel's BPF program, disassembled
   QString arming;
-  QString source;  // "FILE:LINE" of the probed place; empty: nobody knows
-  QString cost;    // instructions and nanoseconds of a hit; of a kernel's the BPF program's length
+  QString source;  // "FILE:LINE" of the probed place; empty: unknown
+  QString cost;    // instructions and ns of a hit; for a kernel the BPF program's length
   QString text() const;
 };
 
-// A fraction of a second: LLVM runs. `filter` may be empty.
+// Takes a fraction of a second, since LLVM runs. `filter` may be empty.
 EventCode eventCode(TargetContext& world, const QString& definition, const QString& filter);
 
 }  // namespace kevt::gui

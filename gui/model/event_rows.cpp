@@ -1,8 +1,8 @@
 // The trace as a table.
 //
-// Unfiltered, row i of the table is row i of the store and nothing is kept per row. A filter or an order is a list of
-// rows that a worker makes; while it works the old list stays. Of a trace that grows only the new rows are looked at.
-// What the filter leaves is kept by lane, too: the timeline and the measurements show the same records.
+// Unfiltered, row i of the table is row i of the store and nothing is kept per row. With a filter or an order a worker
+// makes a list of rows; meanwhile the old list is shown. When a trace grows the filter only sees the new rows. Kept
+// rows are also listed by lane, since the timeline and the measurements show the same records.
 #include "gui/model/event_rows.h"
 
 #include <algorithm>
@@ -143,7 +143,7 @@ QVariant EventRows::fixedData(record::Row row, int column) const {
   return {};
 }
 
-// Those in sight are asked for one after another; their texts are made together.
+// A view asks for the visible rows one after another; the texts of rows around are made together.
 QString EventRows::detailsAt(int position) const {
   const record::Row wanted = rowAt(position);
   if (details_metadata_ != document_.metadata()) {
@@ -235,7 +235,7 @@ bool EventRows::setFilter(const QString& text, FilterMistake& mistake) {
   return true;
 }
 
-// All records, or all that the filter leaves.
+// Shows all records, or all that the filter keeps, in the order of time.
 void EventRows::showInTime() {
   beginResetModel();
   is_identity_ = kept_ == nullptr;
@@ -280,7 +280,7 @@ void EventRows::filterFrom(record::Row from) {
       });
 }
 
-// A table in another order than time's stays as it was ordered.
+// A table that is not in the order of time is not sorted again.
 void EventRows::takeFiltered(record::Row from, record::Row to, const std::vector<record::Row>& rows) {
   busy_.reset();
   scanned_ = to;

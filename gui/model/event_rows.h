@@ -32,36 +32,37 @@ class EventRows : public QAbstractTableModel {
   QVariant data(const QModelIndex& index, int role) const override;
   bool isNumber(int row, int column) const;  // what the cell shows
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
-  // Sorts in a worker; by Number: the order of time.
+  // Sorts in a worker; Number is the order of time.
   void sort(int column, Qt::SortOrder order) override;
   struct SortColumn {
     int column = Number;
     Qt::SortOrder order = Qt::AscendingOrder;
     bool operator==(const SortColumn&) const = default;
   };
-  // By the first of them; where that is the same by the next one, at last in the order of time.
+  // Sorts by the first column; equal rows by the next one, and at last by time.
   void sortBy(std::vector<SortColumn> columns);
   const std::vector<SortColumn>& sortColumns() const { return order_; }
   void setTimeFormat(TimeFormat format);
   TimeFormat timeFormat() const { return time_format_; }
 
-  // The row of the store that is shown at `position`, and the other way round (the first one not before it).
+  // rowAt(): the store's row at a position of the table. positionOf(): the position of a row, or of the first shown row
+  // after it.
   record::Row rowAt(int position) const;
   int positionOf(record::Row row) const;
-  bool shows(record::Row row) const;  // does the filter leave it
+  bool shows(record::Row row) const;  // whether the filter keeps it
 
-  // In the kernel's filter language; empty: all. False, and nothing changes, at a mistake.
+  // Sets a filter in the kernel's language; empty: all rows. False: `mistake` says what is wrong, and nothing changes.
   bool setFilter(const QString& text, FilterMistake& mistake);
   QString filterText() const { return filter_ ? filter_->text() : QString(); }
-  // What the filter leaves, of the rows it has seen by now; nullptr: there is no filter.
+  // The rows kept by the filter among those it has seen so far; nullptr: no filter.
   const std::shared_ptr<const KeptRows>& kept() const { return kept_; }
   record::Row allRows() const { return view_.rows(); }
   bool isBusy() const { return busy_ != nullptr; }
   const std::vector<std::string>& fieldNames() const { return field_names_; }
 
  Q_SIGNALS:
-  void keptChanged();  // another filter, or more rows that it leaves
-  void rowsChanged();  // after a filter, a sort or more rows: what counts of rows say is new
+  void keptChanged();  // another filter, or it keeps more rows
+  void rowsChanged();  // after a filter, a sort or more rows
 
  private:
   void takeReset();
@@ -77,14 +78,14 @@ class EventRows : public QAbstractTableModel {
 
   TraceDocument& document_;
   record::StoreView view_;
-  // Details of the rows around those that were asked for last, and what they were made with.
+  // A cache of details, of rows around the last ones asked for, and the metadata they were made with.
   mutable std::unordered_map<record::Row, QString> details_;
   mutable std::shared_ptr<const record::Metadata> details_metadata_;
   std::shared_ptr<const TraceFilter> filter_;
   std::shared_ptr<const KeptRows> kept_;
   std::vector<record::Row> shown_;  // with a filter or an order
   bool is_identity_ = true;
-  record::Row scanned_ = 0;  // rows the filter has seen
+  record::Row scanned_ = 0;  // how many rows the filter has seen
   int row_count_ = 0;
   std::vector<std::string> field_names_;
   std::size_t learned_events_ = 0;

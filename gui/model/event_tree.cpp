@@ -1,4 +1,4 @@
-// The tree of events. A state with the same events changes values in place, so selection and expansion stay.
+// The tree of events. A new state with the same events only changes values, so selection and expansion stay.
 #include "gui/model/event_tree.h"
 
 #include <QMimeData>
@@ -12,13 +12,13 @@
 
 namespace kevt::gui {
 namespace {
-constexpr std::size_t kRatesKept = 120;  // a minute
+constexpr std::size_t kRatesKept = 120;  // two a second: a minute
 constexpr quintptr kSystemId = ~quintptr{0};
 }  // namespace
 
 EventTree::EventTree(QObject* parent) : QAbstractItemModel(parent) {}
 
-// Systems with events that somebody made come first: a kernel has a hundred others.
+// Systems with dynamic events come first, since a kernel has a hundred others.
 LiveState EventTree::arranged(const LiveState& state) {
   std::set<QString> made;
   for (const LiveEvent& event : state.events)
@@ -90,7 +90,7 @@ void EventTree::takeRecording(const record::StoreView& view, const record::Metad
   takeLast(view);
 }
 
-// From the newest chunk back, until each event was seen.
+// Walks back from the newest chunk until each event was seen.
 void EventTree::takeLast(const record::StoreView& view) {
   last_ns_.clear();
   std::vector<bool> seen(view.names().events.size());
@@ -276,7 +276,7 @@ bool EventTree::setData(const QModelIndex& index, const QVariant& value, int rol
     Q_EMIT enableWanted(event->system, event->name, on);
   else
     Q_EMIT enableWanted(systems_[static_cast<std::size_t>(index.row())].name, {}, on);
-  return false;  // the file's answer shows
+  return false;  // the next state shows the result
 }
 
 Qt::ItemFlags EventTree::flags(const QModelIndex& index) const {
@@ -290,7 +290,7 @@ QMimeData* EventTree::mimeData(const QModelIndexList& indexes) const {
   for (const QModelIndex& index : indexes)
     if (const LiveEvent* event = index.column() == Name ? eventAt(index) : nullptr)
       names += (event->system + QLatin1Char('/') + event->name + QLatin1Char('\n')).toUtf8();
-  auto* data = new QMimeData;  // whoever drags takes it
+  auto* data = new QMimeData;  // the drag owns it
   data->setData(QString::fromLatin1(kMimeType), names);
   return data;
 }

@@ -22,10 +22,10 @@ class EventTree : public QAbstractItemModel {
 
   explicit EventTree(QObject* parent = nullptr);
   void take(const LiveState& state);
-  // Of a recording: its events with their counts; nothing can be switched.
+  // Shows a recording's events with their counts; they cannot be switched.
   void takeRecording(const record::StoreView& view, const record::Metadata& metadata);
-  void takeLast(const record::StoreView& view);   // when each event came last
-  void setOwned(const std::set<QString>& owned);  // GROUP/EVENT of what this program made
+  void takeLast(const record::StoreView& view);   // the last time of each event
+  void setOwned(const std::set<QString>& owned);  // GROUP/EVENT of events that this program made
   void clear();
 
   QModelIndex index(int row, int column, const QModelIndex& parent = {}) const override;
@@ -35,20 +35,20 @@ class EventTree : public QAbstractItemModel {
   QVariant data(const QModelIndex& index, int role) const override;
   bool setData(const QModelIndex& index, const QVariant& value, int role) override;
   Qt::ItemFlags flags(const QModelIndex& index) const override;
-  // Events are dragged as "SYSTEM/NAME", one a line.
+  // Dragged events are text: "SYSTEM/NAME", one per line.
   static constexpr char kMimeType[] = "application/x-kevtrace-event";
   QStringList mimeTypes() const override { return {QString::fromLatin1(kMimeType)}; }
   QMimeData* mimeData(const QModelIndexList& indexes) const override;
   QVariant headerData(int section, Qt::Orientation orientation, int role) const override;
 
-  // nullptr: a system, or nothing.
+  // nullptr: the index is of a system, or invalid.
   const LiveEvent* eventAt(const QModelIndex& index) const;
   QModelIndex find(const QString& system, const QString& name) const;
   std::span<const LiveEvent> eventsOf(const QString& system) const;
   std::uint64_t missed() const;
 
  Q_SIGNALS:
-  // The `enable` file of an event, or of a system when `name` is empty, is to be written.
+  // Asks to write the `enable` file of an event, or of a system if `name` is empty.
   void enableWanted(const QString& system, const QString& name, bool on);
 
  private:

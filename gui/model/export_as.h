@@ -1,4 +1,4 @@
-// The same thing as what the window does, for a terminal: a shell script, a kevtrace command, a kevtrace script, perf,
+// Writes what the window does as text for a terminal: a shell script, a kevtrace command, a kevtrace script, perf,
 // bpftrace.
 #pragma once
 
@@ -10,25 +10,25 @@
 namespace kevt::gui {
 
 struct WrittenEvent {
-  QString definition;  // a line of dynamic_events; empty: the event is there already
+  QString definition;  // a line of dynamic_events; empty: the event exists already
   QString group, event;
   QString filter;  // empty: none
   QStringList triggers;
   bool is_on = true;
 };
-// What they are for: a command, a process, or (nothing set) the kernel.
+// The target of the events: a command, a process, or (nothing set) the kernel.
 struct WrittenTarget {
   QString directory;  // the tracing directory; empty: /sys/kernel/tracing
   QStringList command;
   int pid = 0;
-  QMap<QString, QString> files = {};  // of a process: "libc" and "libc.so.6" to their path
+  QMap<QString, QString> files = {};  // of a process: "libc" and "libc.so.6" → path
 };
 
 QString asShellScript(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
 QString asCommand(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
-// As `kevtrace fmt` lays it out.
+// In the layout of `kevtrace fmt`.
 QString asEventScript(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
-// Other tools' own forms; what they cannot say is a comment.
+// Forms of other tools; a comment names what a tool cannot express.
 QString asPerfProbe(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
 QString asBpftrace(const std::vector<WrittenEvent>& events, const WrittenTarget& target);
 

@@ -5,7 +5,7 @@
 //     uprobe:/lib/libc.so.6:open64 { printf("op: path=\"%s\"\n", str(reg("di"))); }
 //
 // perf hands what it does not know to the kernel, so its arguments are the kernel's; bpftrace's are written anew: a
-// dereference is `*(uint64 *)(address + offset)`. What a tool cannot say is a comment that says so. Neither has
+// dereference is `*(uint64 *)(address + offset)`. A comment names what a tool cannot express. Neither tool has
 // triggers.
 #include <QObject>
 #include <optional>

@@ -1,6 +1,6 @@
 // Work off the UI thread: a small thread pool whose results come back through the event loop.
 //
-// The pool ends before the object that it reports to, so a result never finds it gone.
+// The destructor waits for the pool, so a result never comes after the object that it is reported to.
 #include "gui/model/job.h"
 
 #include <sys/resource.h>

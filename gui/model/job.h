@@ -1,4 +1,4 @@
-// JobQueue: work off the UI thread. Results arrive in the thread of `context`, in the order of their starts.
+// JobQueue: runs work off the UI thread. Results arrive in the thread of `context`.
 #pragma once
 
 #include <QObject>
@@ -10,18 +10,19 @@
 
 namespace kevt::gui {
 
-// What works in the background gives way to the thread that paints.
+// Lowers the calling thread's priority, so that it gives way to the painting thread.
 void yieldToTheWindow();
 
 using Cancelled = std::shared_ptr<std::atomic<bool>>;
 
-// Waits for what it has started when it is destroyed; results that were not delivered by then are not.
+// The destructor waits for started work; results that were not delivered by then are dropped.
 class JobQueue {
  public:
   JobQueue(QObject* context, int threads);
   ~JobQueue();
 
-  // `work(const std::atomic<bool>& cancelled)` runs elsewhere, `done(result)` here; not if it was cancelled.
+  // `work(const std::atomic<bool>& cancelled)` runs in a pool thread, then `done(result)` in the context's thread,
+  // unless cancelled.
   template <typename Work, typename Done>
   Cancelled start(Work work, Done done) {
     auto cancelled = std::make_shared<std::atomic<bool>>(false);

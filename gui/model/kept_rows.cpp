@@ -1,8 +1,8 @@
-// Rows that a filter leaves.
+// Rows that a filter keeps.
 //
-// Problem: a filter over a live trace leaves more rows ten times a second, and painters in other threads read the list
-// of the moment before. Idea: pieces that never change once they are full, and a last one that is copied when somebody
-// else may have it.
+// Problem: with a live trace the filter keeps more rows ten times a second, while painters in other threads still read
+// the earlier list. Idea: pieces never change once full, and the last one is copied before adding if another list may
+// share it.
 #include "gui/model/kept_rows.h"
 
 #include <algorithm>
@@ -21,7 +21,7 @@ void RowList::add(record::Row row) {
   } else if (pieces_.back().use_count() > 1) {
     pieces_.back() = std::make_shared<Piece>(*pieces_.back());
   } else {
-    std::atomic_thread_fence(std::memory_order_acquire);  // whoever had it before has read it
+    std::atomic_thread_fence(std::memory_order_acquire);  // reads by former sharers are over
   }
   pieces_.back()->push_back(row);
   ++size_;

@@ -1,4 +1,4 @@
-// KeptRows: the records that a filter leaves, in the order of time, of all lanes and of each.
+// KeptRows: the records that a filter keeps, in the order of time: all of them, and by lane.
 #pragma once
 
 #include <cstddef>
@@ -10,7 +10,7 @@
 
 namespace kevt::gui {
 
-// Rows in ascending order. A copy shares what is full, so a list that grows is handed on again and again.
+// Rows in ascending order. A copy shares the full pieces, so a growing list can be copied often.
 class RowList {
  public:
   RowList() = default;
@@ -18,10 +18,10 @@ class RowList {
 
   std::size_t size() const { return size_; }
   record::Row operator[](std::size_t i) const { return (*pieces_[i / kPiece])[i % kPiece]; }
-  // Position of the first one at or behind the row; size() when there is none.
+  // Position of the first row that is `row` or later; size() if there is none.
   std::size_t lower_bound(record::Row row) const;
   bool contains(record::Row row) const;
-  void add(record::Row row);  // behind all that are there
+  void add(record::Row row);  // `row` is greater than all in the list
 
  private:
   static constexpr std::size_t kPiece = 4096;
@@ -33,18 +33,18 @@ class RowList {
 class KeptRows {
  public:
   KeptRows();
-  // The same filter's, before more rows were added?
+  // Whether `earlier` is of the same filter, before more rows were added.
   bool isContinued(const KeptRows& earlier) const { return filter_ == earlier.filter_; }
-  // `row` is behind all that were added.
+  // `row` is greater than all added before.
   void add(const record::StoreView& view, record::Row row);
   const RowList& all() const { return all_; }
-  // Of a lane; empty where it has none.
+  // The rows of one lane; may be empty.
   const RowList& of(record::LaneKey lane) const;
-  // A slice is kept when one of its ends is: `fd > 3` is a word about the return, and means the call.
+  // A slice is kept if its begin or end record is: a filter `ret > 3` matches the return and means the whole call.
   bool keepsSlice(record::Row begin, record::Row end) const { return all_.contains(begin) || all_.contains(end); }
 
  private:
-  std::uint64_t filter_;  // no two that were not copied from each other have the same
+  std::uint64_t filter_;  // the same only in copies of one object
   RowList all_;
   std::vector<RowList> lanes_[record::kAxes];  // by CPU number, task, event
 };

@@ -1,6 +1,6 @@
 // Which lanes a trace has.
 //
-// Tasks come by how many records they have, counted over the chunks' directories: a thousand tasks cost as little as
+// Tasks are sorted by their number of records, which the chunks' directories have: a thousand tasks cost as little as
 // one.
 #include "gui/model/lanes.h"
 
@@ -21,8 +21,7 @@ constexpr int kGroupHeight = 22;
 constexpr int kSchedHeight = 7;  // below a task's slices
 constexpr int kBusyHeight = 9;   // below an event's records
 
-// Whether any record of the event begins a slice. A place that is never left is given up after a few records, so the
-// first ones of each chunk tell.
+// Whether some record of the event begins a slice. Only the first records of each chunk are looked at.
 bool begins_slices(const record::StoreView& view, std::uint32_t event) {
   constexpr std::size_t kLooks = 64;
   for (const auto& chunk : view.chunks()) {

@@ -1,4 +1,4 @@
-// Lanes of the timeline: CPUs, tasks, events, numeric fields, durations, hits of a search; which there are, in which
+// Lanes of the timeline: CPUs, tasks, events, numeric fields, durations, hits of a search; which lanes exist, in which
 // order, how high.
 #pragma once
 
@@ -17,28 +17,27 @@ namespace kevt::gui {
 
 struct Lane {
   // Latency: how long an event's slices took, as a plot; Heat: the same as a heat map, duration over time. Found: hits
-  // of a search. Pinned: of a group only. Numbers stand in sessions: new kinds come last.
+  // of a search. Pinned: only as the kind of a group. Sessions store the numbers, so new kinds come last.
   enum class Kind : std::uint8_t { Group, Cpu, Task, Event, Field, Pinned, Latency, Heat, Found };
   Kind kind = Kind::Cpu;
   std::uint32_t id = 0;  // CPU number, or index into the store's tasks or events; of a group: its kind; Found: a number
   QString title;
-  QString note;                          // beside it, smaller
-  QString field;                         // Field: its name; Found: what was looked for
+  QString note;                          // beside the title, smaller
+  QString field;                         // Field: its name; Found: the searched text
   int height = 22;                       // logical pixels
   std::uint32_t levels = 0;              // of slices above each other; of an event 1 when it begins any
-  std::shared_ptr<const RowList> rows;   // Found, and of others those that the filter leaves; nullptr: all there are
-  std::shared_ptr<const KeptRows> kept;  // by the filter; nullptr: there is none
+  std::shared_ptr<const RowList> rows;   // Found: the hits; else rows that the filter keeps; nullptr: all
+  std::shared_ptr<const KeptRows> kept;  // of the filter; nullptr: no filter
 
   record::LaneKey key() const;
-  // Names it in sessions: "cpu:3", "task:4711", "event:kprobes/open", "field:kprobes/open:fd".
+  // The lane's name in sessions: "cpu:3", "task:4711", "event:kprobes/open", "field:kprobes/open:fd".
   QString name(const record::StoreNames& names) const;
   bool isSame(const Lane& other) const { return kind == other.kind && id == other.id && field == other.field; }
-  // Is it drawn from the values of a record::FieldPyramid?
+  // Whether the lane is drawn from the values of a record::FieldPyramid.
   bool isPlot() const { return kind == Kind::Field || kind == Kind::Latency || kind == Kind::Heat; }
 };
 
-// The lane's records, whatever it gathers them by. Of plotted durations: those that begin a slice and all others of the
-// event.
+// Access to the lane's records for every kind of lane. A lane of plotted durations has all records of its event.
 std::optional<record::Row> nearestInLane(const record::StoreView& view, const Lane& lane, std::uint64_t ns,
                                          std::uint64_t within_ns);
 std::optional<record::Row> stepInLane(const record::StoreView& view, const Lane& lane, record::Row from, int direction);
@@ -48,15 +47,16 @@ void visitInLane(const record::StoreView& view, const Lane& lane, std::uint64_t 
 void countByPixel(const record::StoreView& view, const Lane& lane, const record::PixelRow& row,
                   std::span<std::uint32_t> counts);
 
-// What ticks and slices are coloured by. Outcome: of a call, whether what it returned is negative.
+// What ticks and slices are coloured by. Outcome: whether a call returned a negative value.
 enum class ColourBy : std::uint8_t { Event, Task, Cpu, Field, Outcome };
 struct Colouring {
   ColourBy by = ColourBy::Event;
   QString field;  // Field only
 };
-// Same number, same colour. `end`: of a slice its other record, kNoRow of a single one.
+// Records with the same number have the same colour. `end`: the end record of a slice; kNoRow: `row` is a single
+// record.
 std::uint32_t colourNumber(const record::StoreView& view, const Colouring& colouring, record::Row row, record::Row end);
-// Numbers of outcomes; 8 colours are told apart, and these differ.
+// Colour numbers of outcomes; they differ modulo 8, the number of colours.
 inline constexpr std::uint32_t kSucceeded = 2, kFailed = 1, kNoOutcome = 7;
 
 struct FoundRows {
@@ -66,24 +66,24 @@ struct FoundRows {
 };
 
 struct LanePrefs {
-  std::vector<Lane::Kind> collapsed;                // groups that show only their head
+  std::vector<Lane::Kind> collapsed;                // groups that show only their title
   std::vector<std::pair<QString, QString>> fields;  // event and field that are plotted
-  std::vector<QString> latencies, heats;            // events whose slices' durations are plotted, or mapped
+  std::vector<QString> latencies, heats;            // events whose slices' durations are shown as plot or heat map
   std::vector<FoundRows> found;                     // hits of searches; of one trace only
   Colouring colouring;
   std::vector<QString> hidden;  // names of lanes
-  std::vector<QString> order;   // names of lanes as somebody has put them; others follow
+  std::vector<QString> order;   // names of lanes in the user's order; others follow
   std::vector<QString> pinned;  // names of lanes that stand above all groups
 };
 
-// In their order: pinned ones, hits, CPUs, tasks by how much they did, events, plotted fields and durations. Groups
-// without lanes are left out. With a filter lanes show and count what it keeps; tasks and events of which it keeps
-// nothing are left out unless they are pinned.
+// The lanes in this order: pinned ones, search hits, CPUs, tasks (most records first), events, plotted fields and
+// durations. Groups without lanes are left out. With a filter, lanes show and count only kept records; tasks and events
+// without kept records are left out unless pinned.
 std::vector<Lane> lanesOf(const record::StoreView& view, const LanePrefs& wishes,
                           const std::shared_ptr<const KeptRows>& kept = nullptr);
-// All records, or all that the filter leaves, as a lane that nobody sees.
+// All records, or all that the filter keeps, as a lane that is not shown.
 Lane everything(const std::shared_ptr<const KeptRows>& kept);
-// What of an event's plotted values counts; empty without a filter.
+// Which of an event's plotted values count; empty without a filter.
 record::FieldPyramid::Only plottedRows(const Lane& lane);
 
 }  // namespace kevt::gui

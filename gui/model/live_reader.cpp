@@ -1,10 +1,9 @@
 // Live records: per_cpu/cpuN/trace_pipe_raw, the pages of the ring buffer as they are.
 //
-// Problem: each CPU's pages are in order, the CPUs among each other are not. Idea: one round reads all of them, sorts
-// what came, and hands it on; a record that a CPU gives out later than a newer one of another was handed on is shown at
-// that one's time, which is at most a round away. Formats are read when a record of an unknown number comes: those of
-// enabled events, and only if none of these has the number all; names of tasks when an unknown task does, symbols when
-// an address is seen first.
+// Problem: records are in order within a CPU, but not among CPUs. Idea: each round reads all CPUs, sorts the records
+// and hands them on. A record that comes after a newer one was handed on is shown at that one's time, which is at most
+// one round off. Formats are read when a record of an unknown number comes: first those of enabled events, and all if
+// none of these has the number. Names of tasks are read for an unknown task, symbols for a new address.
 #include "gui/model/live_reader.h"
 
 #include <fmt/format.h>
@@ -41,7 +40,7 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
   }
   pending_ = {};
   bytes_.clear();
-  std::optional<Error> failed;  // what was read before is there all the same
+  std::optional<Error> failed;  // records read before the failure are still handed on
   for (const std::string& cpu : cpus_) {
     std::uint32_t number = 0;
     std::from_chars(cpu.data() + 3, cpu.data() + cpu.size(), number);
@@ -69,7 +68,7 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
   return taken;
 }
 
-// Of the clocks that others read, too, the distance to the wall clock is known.
+// The offset to the wall clock is known only for clocks that this program can read, too.
 void LiveReader::learnClock(tree::TracingDir& directory) {
   knows_clock_ = true;
   wall_offset_ns_.reset();
@@ -127,7 +126,7 @@ void LiveReader::readFormat(tree::TracingDir& directory, const std::string& syst
   shared_.reset();
 }
 
-// One file names them; a kernel has 1500 events, whose formats nobody asked for.
+// Reads only the formats of enabled events, which set_event lists: a kernel has 1500 events.
 void LiveReader::readEnabledFormats(tree::TracingDir& directory) {
   const auto enabled = directory.read("set_event");
   if (!enabled) return;
@@ -141,7 +140,7 @@ void LiveReader::readEnabledFormats(tree::TracingDir& directory) {
   }
 }
 
-// Of an event that was switched off before its records were read.
+// Reads all formats, for an event that was switched off before its records were read.
 void LiveReader::readAllFormats(tree::TracingDir& directory) {
   auto systems = directory.list("events");
   if (!systems) return;
@@ -191,12 +190,13 @@ void LiveReader::learnSymbols(const record::EventFormat& event, std::span<const 
     return;
   }
   for (const record::Field& field : event.fields) {
-    if (field.role == record::PlaceRole::None) return;  // addresses come first
+    if (field.role == record::PlaceRole::None) return;  // place fields come first
     learnSymbol(record::value_of(field, bytes).number, symbols_);
   }
 }
 
-// Another process has other code at the same addresses. A thread that has ended is taken for one of the target's.
+// Whether the thread is the target's: other processes have other code at the same addresses. A thread that has ended is
+// assumed to be the target's.
 bool LiveReader::isOfTarget(std::int32_t thread) {
   if (pid_ == 0) return false;
   if (const auto known = threads_.find(thread); known != threads_.end()) return known->second;
@@ -227,7 +227,7 @@ std::optional<record::Symbol> LiveReader::processSymbol(std::uint64_t address) {
   return record::Symbol{symbol->address, symbol->size, symbol->name, symbol->module};
 }
 
-// kallsyms is read once; a module that is loaded later has no names here.
+// kallsyms is read once, so modules that are loaded later have no names.
 std::optional<record::Symbol> LiveReader::kernelSymbol(std::uint64_t address) {
   if (!kernel_) {
     kernel_.emplace();

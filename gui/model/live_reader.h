@@ -1,4 +1,4 @@
-// LiveReader: records of a running trace, from the raw pages of every CPU, into a store.
+// LiveReader: reads records of a running trace, from the raw pages of every CPU, into a store.
 #pragma once
 
 #include <memory>
@@ -17,13 +17,13 @@ namespace kevt::gui {
 
 class LiveReader {
  public:
-  // `pid`: the process whose functions addresses are named after; 0: none.
+  // `pid`: the process whose functions name addresses; 0: none.
   explicit LiveReader(int pid) : pid_(pid) {}
-  // Takes what there is now, at most some megabytes; returns how many records came. Never waits.
+  // Reads what the buffers have now, at most some megabytes; returns the number of records. Never waits.
   Result<std::size_t> poll(tree::TracingDir& directory);
   record::StoreView view() { return builder_.view(); }
   std::shared_ptr<const record::Metadata> metadata();
-  // Of an event that was defined again under the same number the format is read anew.
+  // To be called when an event may have been defined again under the same number: formats are read anew.
   void forgetFormats() { looked_for_.clear(), knows_clock_ = false; }
 
  private:
@@ -56,7 +56,7 @@ class LiveReader {
   std::unordered_map<std::uint32_t, const record::EventFormat*> by_id_;
   std::unordered_map<std::uint32_t, bool> looked_for_;
   std::unordered_map<std::int32_t, std::string> comms_;
-  std::unordered_map<std::uint64_t, bool> symbols_, frames_;  // addresses that were looked up: of probes, of stacks
+  std::unordered_map<std::uint64_t, bool> symbols_, frames_;  // looked-up addresses: of probes, of stacks
   std::unordered_map<std::int32_t, bool> threads_;            // is it one of the target's?
   std::optional<target::ProcessEnv> env_;
   bool env_failed_ = false;

@@ -1,6 +1,6 @@
 // Reading a tracing directory's state: a handful of files, and two for each event that matters.
 //
-// A kernel has 1500 events or more, so which are enabled comes from set_event, one file, and hits from the profiles.
+// A kernel has 1500 events or more, so the enabled ones are read from one file, set_event, and hits from the profiles.
 #include "gui/model/live_state.h"
 
 #include <QStringList>
@@ -50,7 +50,7 @@ void read_lost(tree::TracingDir& directory, LiveState& state) {
   state.lost_where = where.join(QStringLiteral(", "));
 }
 
-// "GROUP/EVENT" to its line of dynamic_events; of several the first.
+// Maps "GROUP/EVENT" to its line of dynamic_events; the first one if there are several.
 std::map<QString, QString> definitions_of(const QString& text) {
   std::map<QString, QString> out;
   for (const QString& line : text.split(QLatin1Char('\n'), Qt::SkipEmptyParts))

@@ -1,4 +1,4 @@
-// LiveState: what a tracing directory says of its events and buffers at one moment.
+// LiveState: the state of a tracing directory's events and buffers at one moment.
 #pragma once
 
 #include <QString>
@@ -15,7 +15,7 @@ struct LiveEvent {
   bool is_enabled = false;
   std::uint64_t hits = 0, missed = 0;
   bool has_profile = false;  // dynamic events only
-  QString definition;        // as dynamic_events lists it; empty: the kernel's own event
+  QString definition;        // the line of dynamic_events; empty: a static event
   QString filter;            // "none" is empty
   QString trigger;
 };
@@ -32,9 +32,9 @@ struct LiveState {
   QString clock;
 };
 
-// The file new definitions go to.
+// The file to which new definitions are written.
 std::string definitionsFile(tree::TracingDir& directory);
-// Filters and triggers are read of dynamic and of enabled events; the others' are not looked at.
+// Reads filters and triggers only of dynamic events and enabled events.
 Result<LiveState> readLiveState(tree::TracingDir& directory);
 
 }  // namespace kevt::gui

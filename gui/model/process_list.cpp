@@ -1,7 +1,7 @@
-// Which processes there are, and which of them may be traced.
+// Finds the processes and which of them can be traced.
 //
-// Nothing is touched: what stands in the way stands in /proc, as kevtrace itself would say it after it was refused.
-// Names and command lines are whatever their processes wrote there, so what cannot be printed is replaced.
+// No process is touched: the reasons against tracing one are read from /proc, and told in the words that kevtrace uses
+// after a refusal. Processes choose their names and command lines, so unprintable characters are replaced.
 #include "gui/model/process_list.h"
 
 #include <linux/capability.h>
@@ -41,13 +41,13 @@ QString user_name(uid_t uid) {
   return QString::fromLocal8Bit(entry.pw_name);
 }
 
-// The 22nd word of stat; the name before may hold anything.
+// The start time, word 22 of /proc/PID/stat; the name before may contain blanks and parentheses.
 std::uint64_t start_of(const QByteArray& stat) {
   constexpr int kWord = 19;  // behind the name
   return stat.mid(stat.lastIndexOf(')') + 2).split(' ').value(kWord).toULongLong();
 }
 
-// What a tracer that this program starts is allowed.
+// The rights of a tracer that this program starts.
 struct Allowance {
   Allowance() {
     QFile file(QStringLiteral("/proc/sys/kernel/yama/ptrace_scope"));
@@ -63,7 +63,7 @@ struct Allowance {
 };
 
 QString refusal_of(int pid, uid_t uid, const Allowance& allowance) {
-  // Whoever started this window is no part of it.
+  // check_attachable() takes the caller's parent for kevtrace's supervisor; the window has no supervisor.
   if (pid != ::getppid())
     if (const auto there = inproc::check_attachable(pid); !there)
       return QString::fromStdString(there.error().message());
@@ -154,7 +154,7 @@ QVariant ProcessList::headerData(int section, Qt::Orientation orientation, int r
   return tr(kNames[section]);
 }
 
-// One that cannot be attached to can be looked at, to see why.
+// A process that cannot be attached to can be selected, to see why.
 Qt::ItemFlags ProcessList::flags(const QModelIndex& index) const {
   return index.isValid() ? Qt::ItemIsEnabled | Qt::ItemIsSelectable : Qt::NoItemFlags;
 }

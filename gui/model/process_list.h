@@ -1,4 +1,4 @@
-// ProcessList: the processes of this machine, those that may be attached to first.
+// ProcessList: the processes of this machine; those that can be attached to come first.
 #pragma once
 
 #include <QAbstractTableModel>
@@ -14,11 +14,11 @@ namespace kevt::gui {
 struct ProcessEntry {
   int pid = 0;
   QString name, user, command;
-  QString refusal;  // why it cannot be attached to; empty: as far as one can see, it can
+  QString refusal;  // why it cannot be attached to; empty: it probably can
   std::uint64_t started = 0;
 };
 
-// Reads /proc. Those that may be attached to come first, of these the youngest.
+// Reads /proc. Processes that can be attached to come first, the youngest at the top.
 std::vector<ProcessEntry> readProcesses(const std::atomic<bool>& cancelled);
 
 class ProcessList : public QAbstractTableModel {
@@ -49,8 +49,8 @@ class ProcessList : public QAbstractTableModel {
   JobQueue jobs_;
 };
 
-// Of a ProcessList those in which every word occurs, in number, name, user or command line. Whatever they are sorted
-// by, those that may be attached to come first.
+// Filters a ProcessList: every word must occur in pid, name, user or command line. In any sort order, processes that
+// can be attached to come first.
 class FoundProcesses : public QSortFilterProxyModel {
   Q_OBJECT
 

@@ -1,8 +1,8 @@
-// Types for people who write definitions.
+// Looks up types for completion and tool tips of definitions.
 //
 //   p:w work k o->in->|         ->  a int, text const char *, name char[8]
 //
-// A table of types is good until its environment is asked again, so all that is handed out is copied.
+// A table of types is valid only until the environment is asked again, so results are copies.
 #include "gui/model/prototypes.h"
 
 #include <QRegularExpression>
@@ -14,7 +14,7 @@
 namespace kevt::gui {
 namespace {
 
-constexpr std::uint32_t kMaxDepth = 8;  // of anonymous structures in each other
+constexpr std::uint32_t kMaxDepth = 8;  // of nested anonymous structures
 
 std::optional<target::FunctionTypes> types_of(const target::TargetEnv& env, const PlaceWord& place) {
   if (place.symbol.isEmpty()) return std::nullopt;

@@ -1,4 +1,4 @@
-// What types tell of a probed function: its parameters, where they are at entry, members of what they point to.
+// What types tell about a probed function: its parameters, where each is at entry, and members of structures.
 #pragma once
 
 #include <QString>
@@ -20,14 +20,14 @@ struct Prototype {
   std::vector<Parameter> parameters;
 };
 
-// The probed place of a definition: its second word. Empty symbol: a file's offset, or nothing yet.
+// The probed place of a definition: its second word. `symbol` is empty for a file offset, or if nothing was typed yet.
 struct PlaceWord {
   QString module, symbol;
   bool is_entry = true;  // no offset
 };
 PlaceWord placeOf(const QString& line);
 
-// nullopt: nobody knows types there.
+// nullopt: no types are known for the place.
 std::optional<Prototype> prototypeOf(const target::TargetEnv& env, const PlaceWord& place);
 
 struct StructMember {
@@ -35,7 +35,8 @@ struct StructMember {
   QString type;
   std::uint32_t byte_offset = 0;  // anonymous structures around it included
 };
-// Members of what `path` ends at: "o", "o->in", "file->f_path"; `$retval` is the return value. `what`: the type.
+// Members of the structure that `path` leads to: "o", "o->in", "file->f_path"; `$retval` is the return value. `what`
+// gets the structure's type.
 std::vector<StructMember> membersBehind(const target::TargetEnv& env, const PlaceWord& place, const QString& path,
                                         QString* what = nullptr);
 

@@ -1,8 +1,8 @@
 // Searching lines of records.
 //
-// A line is made for the search and forgotten, so a search costs time and no memory: some hundred thousand records a
-// second. Pieces of so many are handed on as they are done: the first hits are there at once, and a keystroke stops the
-// search before. Only rows that the table's filter leaves are hits.
+// Each line is made, searched and dropped, so a search takes time but no memory: some hundred thousand records a
+// second. Hits are handed on piece by piece, so the first ones show at once, and a keystroke stops the previous search.
+// Only rows that the table's filter keeps are searched.
 #include "gui/model/record_search.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// RecordSearch: which of the shown records have a text in their line, found in a worker, piece by piece.
+// RecordSearch: finds the shown records whose line has a text, in a worker, piece by piece.
 #pragma once
 
 #include <QObject>
@@ -26,16 +26,16 @@ class RecordSearch : public QObject {
   RecordSearch(TraceDocument& document, EventRows& rows, QObject* parent = nullptr);
   ~RecordSearch() override;
 
-  // Empty: none. False: a wrong expression, `error` says why; nothing is searched then.
+  // Starts a search; an empty text ends it. False: the expression is wrong, `error` says why, and nothing is searched.
   bool start(const SearchText& text, QString& error);
   bool isBusy() const { return busy_ != nullptr; }
   bool isActive() const { return !text_.text.isEmpty(); }
-  // In the order of time; grows while it is busy, up to kMostHits.
+  // In the order of time; grows while isBusy(), up to kMostHits.
   const std::vector<record::Row>& hits() const { return hits_; }
-  // The first hit behind (before) the row, round the ends; kNoRow: there is none.
+  // The first hit after (before) the row, wrapping around; kNoRow: there are no hits.
   record::Row next(record::Row from) const;
   record::Row previous(record::Row from) const;
-  int numberOf(record::Row row) const;  // 1 …; 0: it is none
+  int numberOf(record::Row row) const;  // from 1; 0: the row is no hit
 
   static constexpr std::size_t kMostHits = 1'000'000;
 
@@ -49,7 +49,7 @@ class RecordSearch : public QObject {
   EventRows& rows_;
   SearchText text_;
   QRegularExpression pattern_;
-  std::shared_ptr<RowText> lines_;  // of the workers, which follow one another
+  std::shared_ptr<RowText> lines_;  // used by one worker after the other
   std::vector<record::Row> hits_;
   Cancelled busy_;
   JobQueue jobs_;

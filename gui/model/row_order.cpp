@@ -1,7 +1,7 @@
 // Sorting the table's rows by several columns.
 //
-// Each row's cells are read once, in a worker: a number, or a text where a cell has none. Rows without a field come
-// behind those that have it, and rows that are the same in all columns stay in the order of time.
+// A worker reads each row's cells once: as a number, else as a text. Rows without a field come behind those that have
+// it, and rows that are equal in all columns stay in the order of time.
 #include <algorithm>
 #include <limits>
 #include <numeric>
@@ -29,7 +29,7 @@ struct Cell {
 
 class Cells {
  public:
-  // The rows whose cells are asked for next, in this order.
+  // Announces the rows whose cells are asked for next, in this order.
   void askAhead(std::span<const record::Row> rows) {
     std::vector<record::TypedRecord> records;
     for (const record::Row row : rows) records.push_back(view_.typed(row));

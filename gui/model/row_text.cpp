@@ -1,4 +1,4 @@
-// Texts of records for people. Whatever the trace says of a record comes from the same printer as `kevtrace report`.
+// Texts of records for people. Details and lines come from the same printer as those of `kevtrace report`.
 #include "gui/model/row_text.h"
 
 #include <fmt/format.h>
@@ -80,7 +80,7 @@ std::optional<double> fieldNumber(const record::Field& field, std::span<const st
   return record::as_double(value);
 }
 
-// A window that stands still is worse than a text in the words of print fmt.
+// The window does not wait for libtraceevent: a text by the print fmt is better than a window that hangs.
 static constexpr std::chrono::milliseconds kPatience{500};
 
 RowText::RowText(std::shared_ptr<const record::Metadata> metadata)

@@ -16,30 +16,30 @@ namespace kevt::gui {
 
 // "5070.441498123"
 QString absoluteTime(std::uint64_t ns);
-// "12.3 µs", "1.204 s": as many digits as one reads at a glance.
+// "12.3 µs", "1.204 s": few digits, to be read at a glance.
 QString duration(double ns);
 // "12 431", with thin spaces.
 QString grouped(std::uint64_t number);
 QString compactNumber(double number);  // "3.4 M"
 
-// A value as typed text; numbers are hexadecimal where the event's print fmt shows them so.
+// A field's value as text; numbers are hexadecimal if the event's print fmt prints them so.
 QString fieldText(const record::EventFormat& event, const record::Field& field, std::span<const std::uint8_t> bytes,
                   const record::Metadata& metadata);
 std::optional<double> fieldNumber(const record::Field& field, std::span<const std::uint8_t> bytes);
 
 // Details of records, as `kevtrace report` prints them: the kernel's own events in the words of libtraceevent's
-// plugins. Not thread safe: one for each thread.
+// plugins. Not thread safe: use one object per thread.
 class RowText {
  public:
   explicit RowText(std::shared_ptr<const record::Metadata> metadata);
-  // What became known of the same trace.
+  // Sets newer metadata of the same trace.
   void setMetadata(std::shared_ptr<const record::Metadata> metadata);
-  // Before the details or lines of these records are asked for, in this order: a text of libtraceevent's costs much
-  // less when it is asked for with others.
+  // To be called before details or lines of these records are asked for in this order: libtraceevent's texts cost much
+  // less when made together.
   void askAhead(std::span<const record::TypedRecord> records) { lines_.ask_ahead(records); }
   QString details(const record::TypedRecord& record);
   QString line(const record::TypedRecord& record);  // the whole trace line, without its newline
-  // Why events are not told in words of plugins, once.
+  // Why libtraceevent's plugins are not used; returned once.
   std::optional<std::string> takeProblem() { return lines_.take_problem(); }
 
  private:

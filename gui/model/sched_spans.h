@@ -1,5 +1,5 @@
-// SchedSpans: what the scheduler did with each task, from sched events of a recording: on a CPU, woken and waiting for
-// one, taken off while it could have gone on.
+// SchedSpans: what the scheduler did with each task, from the sched events of a recording: running on a CPU, woken and
+// waiting for a CPU, preempted.
 #pragma once
 
 #include <atomic>
@@ -22,7 +22,7 @@ class SchedSpans {
  public:
   // Reads sched_switch, sched_waking, sched_wakeup and sched_wakeup_new; ends early, and empty, when cancelled.
   SchedSpans(const record::StoreView& view, const std::atomic<bool>& cancelled);
-  // Of a thread, in the order of time, none over another one; those that touch [from_ns, to_ns).
+  // The spans of a thread that touch [from_ns, to_ns), in the order of time, without overlaps.
   std::span<const SchedSpan> between(std::int32_t pid, std::uint64_t from_ns, std::uint64_t to_ns) const;
   bool empty() const { return of_.empty(); }
 
@@ -30,7 +30,7 @@ class SchedSpans {
   std::map<std::int32_t, std::vector<SchedSpan>> of_;
 };
 
-// Has the trace events that spans are made from?
+// Whether the trace has events that spans can be made from.
 bool hasSchedEvents(const record::StoreNames& names);
 
 }  // namespace kevt::gui

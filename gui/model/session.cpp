@@ -1,5 +1,5 @@
-// .kevs files. Unknown members are left alone, wrong ones ignored: an older program reads a newer file as far as it
-// knows it. Numbers of nanoseconds are texts: JSON's numbers end at 2^53.
+// .kevs files. Unknown members and wrong values are ignored, so an older program reads of a newer file what it knows.
+// Times in ns are stored as text, since JSON's numbers are exact only up to 2^53.
 #include "gui/model/session.h"
 
 #include <QCryptographicHash>

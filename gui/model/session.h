@@ -1,4 +1,4 @@
-// Session: what a window shows, as a .kevs file (JSON): read back, it shows the same again.
+// Session: what a window shows, as a .kevs file (JSON). Reading the file restores the window.
 #pragma once
 
 #include <QByteArray>
@@ -22,10 +22,10 @@ struct Session {
   QString trace;        // a recording
   QString trace_hash;   // fileHash() of it; empty: not known
   QStringList command;  // a target
-  QString directory;    // a tracing directory that was followed; it may be there still
-  int pid = 0;          // of the process behind it; 0: a kernel's
+  QString directory;    // the tracing directory that was followed; may still exist
+  int pid = 0;          // the traced process; 0: the kernel
   QString probes;       // the editor's text
-  QStringList owned;    // GROUP/EVENT of what was applied
+  QStringList owned;    // GROUP/EVENT of events that Apply made
   QString table_filter;
   QStringList hidden_lanes, collapsed_groups, lane_order, pinned_lanes, hidden_columns;
   std::vector<std::pair<QString, QString>> plotted_fields;
@@ -34,17 +34,17 @@ struct Session {
   QString colour_field, mouse;         // mouse: "kernelshark", or empty
   bool has_patterns = false;
   std::vector<SessionMarker> markers;
-  std::optional<std::pair<double, double>> window_ns;               // behind the first record
+  std::optional<std::pair<double, double>> window_ns;               // relative to the first record
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range_ns;  // absolute
   std::optional<std::uint64_t> selected_row;
   QString theme;      // light, dark; empty: the system's
   QByteArray layout;  // QMainWindow::saveState
 };
 
-// Relative paths of the trace count from the file's folder.
+// A relative path of the trace is relative to the file's folder.
 Result<Session> loadSession(const QString& path);
 Result<void> saveSession(const Session& session, const QString& path);
-// Tells one recording from another: of its size, its first and its last MiB. Empty: it cannot be read.
+// A hash of the file's size and its first and last MiB, to recognize a recording. Empty: it cannot be read.
 QString fileHash(const QString& path);
 QByteArray toJson(const Session& session);
 Result<Session> fromJson(const QByteArray& json);

@@ -2,7 +2,7 @@
 //
 //   kevtrace-bundle 1 SESSION-BYTES RECORDING-BYTES\n     the session's JSON     the recording
 //
-// Both lengths must be the file's own, to the byte: a bundle that was cut is refused, not half shown.
+// Both lengths must match the file exactly, so a truncated bundle is refused.
 #include "gui/model/session_bundle.h"
 
 #include <QFile>
@@ -24,7 +24,7 @@ std::unexpected<Error> fails(const QString& path, const QString& why) {
   return std::unexpected(Error((path + QStringLiteral(": ") + why).toStdString()));
 }
 
-// All that is left of `from`.
+// Copies the rest of `from`.
 Result<void> copyRest(QFile& from, record::OutputFile& to) {
   while (!from.atEnd()) {
     const QByteArray piece = from.read(kCopied);
@@ -51,7 +51,7 @@ Result<void> writeBundle(const Session& session, const QString& recording, const
   Session s = session;
   s.trace = QStringLiteral("recording.dat");
   s.trace_hash = fileHash(recording);
-  s.directory.clear();  // nobody else has it
+  s.directory.clear();  // it exists only here
   s.pid = 0;
   const QByteArray json = toJson(s);
   auto file = KEVT_TRY(record::OutputFile::create(path.toStdString()));

@@ -1,5 +1,5 @@
-// What hovering over a definition tells. In a process the plan is the runtime's own (x86::plan_site); a kernel decides
-// by itself, and only what is certain is said: a function's entry with an ftrace call, or int3 that may become a jump.
+// What hovering over a definition tells. For a process the plan is the runtime's own (x86::plan_site). A kernel decides
+// by itself, so only certain facts are told: a function's entry with an ftrace call, or int3 that may become a jump.
 #include "gui/model/site_info.h"
 
 #include <QObject>

@@ -1,7 +1,7 @@
 // Completion of function names.
 //
-// The names are sorted: exact and prefix hits are a binary search. Only when those do not fill the list are all names
-// looked through, once, for parts and for letters in order; 150,000 names take a few milliseconds.
+// The names are sorted: exact and prefix hits are a binary search. Only if these do not fill the list, one pass over
+// all names looks for parts and for letters in order; 150,000 names take a few milliseconds.
 #include "gui/model/symbol_index.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// SymbolIndex: names of functions, ranked for what was typed: exact, prefix, part, letters in order.
+// SymbolIndex: function names, ranked by how they match the typed text: exact, prefix, part, letters in order.
 #pragma once
 
 #include <string>
@@ -11,20 +11,20 @@ namespace kevt::gui {
 
 struct SymbolName {
   std::string name;
-  std::string module;  // what stands in front of the ':'; empty: the program or the kernel itself
+  std::string module;  // the word before the ':'; empty: the program or the kernel itself
 };
 
 class SymbolIndex {
  public:
   SymbolIndex() = default;
   explicit SymbolIndex(std::vector<SymbolName> names);
-  // Functions of what a process has mapped.
+  // The functions of the files that a process has mapped.
   static SymbolIndex ofModules(const std::vector<target::ProcessModule>& modules);
-  // available_filter_functions, or kallsyms' names, one a line.
+  // `text`: available_filter_functions, or names of kallsyms, one per line.
   static SymbolIndex ofKernelList(std::string_view text);
 
   std::size_t size() const { return names_.size(); }
-  // At most `limit`, best first. "libc:op" looks in the modules called libc only.
+  // At most `limit` names, best first. "libc:op" searches only modules named libc.
   std::vector<const SymbolName*> find(std::string_view typed, std::size_t limit) const;
 
  private:

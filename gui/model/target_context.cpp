@@ -1,8 +1,8 @@
-// What is traced, read on demand.
+// Reads what is known about the target on demand.
 //
-// A process loads libraries while it runs, so its mappings are looked at again when something is asked two seconds
-// later. A kernel's functions come from its directory; its addresses and types from kallsyms and BTF where those can
-// be read (a user without privileges sees addresses of zero: then names are known and nothing else).
+// A process loads libraries while it runs, so its mappings are looked at again if the last look is two seconds ago. A
+// kernel's functions come from its directory; addresses and types from kallsyms and BTF if they can be read. (A user
+// without privileges sees zero addresses; then only names are known.)
 #include "gui/model/target_context.h"
 
 #include <fstream>
@@ -73,7 +73,7 @@ void TargetContext::readKernel() {
   auto made = target::TypedKernel::open(files);
   if (!made && !sources_.btf.isEmpty()) {
     trouble_ = QString::fromStdString(made.error().message());
-    files.kallsyms.clear();  // hidden addresses: types alone
+    files.kallsyms.clear();  // addresses are hidden: use types only
     made = target::TypedKernel::open(files);
   }
   if (made)

@@ -1,4 +1,4 @@
-// TargetContext: what is known of what is traced: functions, their types, their code.
+// TargetContext: what is known about the target: functions, their types, their code.
 #pragma once
 
 #include <QElapsedTimer>
@@ -14,27 +14,27 @@
 
 namespace kevt::gui {
 
-// Where it is read from. Nothing set: nothing is known, and only texts are judged.
+// The sources of this knowledge. Nothing set: nothing is known, and only texts are checked.
 struct WorldSources {
   int pid = 0;        // a process; 0: none
   QString functions;  // text of available_filter_functions
-  QString kallsyms;   // paths of a kernel's files; this machine's, or a pack of another one's
+  QString kallsyms;   // paths of a kernel's files, of this machine or another one
   QString btf;
   QString blacklist = {};  // of kprobes, "0xBEGIN-0xEND<tab>NAME" a line: functions that are not offered
 };
 
-// Read when first asked. Used by one thread at a time.
+// Reads the sources when first asked. Used by one thread at a time.
 class TargetContext {
  public:
   explicit TargetContext(WorldSources sources) : sources_(std::move(sources)) {}
 
-  // nullptr: nothing is known of places.
+  // nullptr: no places are known.
   const target::TargetEnv* env();
   const target::ProcessEnv* process();  // nullptr: a kernel, or nothing
   std::shared_ptr<const SymbolIndex> symbols();
   bool isKernel() const { return sources_.pid == 0 && !(sources_.functions.isEmpty() && sources_.kallsyms.isEmpty()); }
   ParsedLines& parsed() { return parsed_; }
-  const QString& trouble() const { return trouble_; }  // why something is not known; empty: nothing went wrong
+  const QString& trouble() const { return trouble_; }  // why something could not be read; empty: no error
 
  private:
   void read();

@@ -21,7 +21,7 @@ TargetProcess::~TargetProcess() { finish(); }
 void TargetProcess::start(session::TracerRequest request) {
   finish();
   tracer_.reset();
-  // For this target alone: another one was not meant.
+  // The script is for this target only.
   request.follows = follows_;
   request.script = std::exchange(script_, {}).toStdString();
   request.is_unsafe = std::exchange(is_unsafe_, false);
@@ -70,7 +70,7 @@ void TargetProcess::finish() {
   if (tracer_) tracer_->finish(kPatience);
 }
 
-// Who hears of one thing may start another target.
+// A receiver of one signal may start another target.
 void TargetProcess::look() {
   const session::TracerProcess::News news = tracer_->look();
   const auto is_same = [this, pid = tracer_->pid()] { return tracer_ && tracer_->pid() == pid; };

@@ -1,5 +1,4 @@
-// TargetProcess: what is traced by a tracer of its own (session::TracerProcess), for Qt's loop of events: news come as
-// signals.
+// TargetProcess: a target with a tracer of its own (session::TracerProcess), for Qt's event loop: news come as signals.
 #pragma once
 
 #include <QObject>
@@ -19,13 +18,13 @@ class TargetProcess : public QObject {
   explicit TargetProcess(QObject* parent = nullptr);
   ~TargetProcess() override;
 
-  // The kevtrace beside this program, $KEVTRACE, or the one in PATH; empty: none.
+  // $KEVTRACE, the kevtrace beside this program, or the one in PATH; empty: none.
   static QString findKevtrace() { return QString::fromStdString(session::TracerProcess::find_kevtrace()); }
-  // Of the next target: the programs that it starts or becomes by exec are traced, too.
+  // For targets from now on: also trace the programs that they start or become by exec.
   void setFollowing(bool on) { follows_ = on; }
   bool isFollowing() const { return follows_; }
-  // Of the next target: a script that the tracer takes before the program runs, compiled or with what no file of a
-  // tracing directory can say (`inject`, which wants `is_unsafe`). Empty: none.
+  // For the next target: a script that the tracer applies before the program runs. It may be compiled, or have lines
+  // that no file of a tracing directory takes (`inject`, which needs `is_unsafe`). Empty: none.
   void setScript(const QString& path, bool is_unsafe) {
     script_ = path;
     is_unsafe_ = is_unsafe;
@@ -33,9 +32,9 @@ class TargetProcess : public QObject {
   void startCommand(const QStringList& command);
   void attach(const QList<int>& pids);
   void startKernel(const QString& runtime);  // "bpf" or "kmod": the running kernel, whose process is 0
-  // Everything is taken out of the target again, and a program that was started here is ended; ended() tells when.
+  // Asks the tracer to remove all probes, and ends a program that was started here; ended() follows.
   void stop();
-  void finish();  // the same, and waits for it
+  void finish();  // stop(), then waits for the end
   bool isRunning() const { return tracer_ && tracer_->is_running(); }
   QString directory() const { return tracer_ ? QString::fromStdString(tracer_->directory()) : QString(); }
   int pid() const { return tracer_ ? tracer_->traced_pid() : 0; }
@@ -43,8 +42,8 @@ class TargetProcess : public QObject {
 
  Q_SIGNALS:
   void mounted(const QString& directory, int pid);
-  void said(const QString& line);  // what it or the command writes
-  void programsEnded();            // of all that is traced; the directory stays
+  void said(const QString& line);  // a line that the tracer or the command wrote
+  void programsEnded();            // all traced programs; the directory stays
   void ended(const QString& text);
 
  private:

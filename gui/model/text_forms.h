@@ -1,4 +1,4 @@
-// Text of ours in Qt's form.
+// Conversions of text for Qt and for shells.
 #pragma once
 
 #include <QString>
@@ -11,10 +11,10 @@ inline QString fromUtf8(std::string_view text) {
   return QString::fromUtf8(text.data(), static_cast<qsizetype>(text.size()));
 }
 
-// For what shows rich text where it takes a text for such: tool tips. All of it is seen as it is written.
+// For tool tips, which may take a text for rich text: escapes it, so that it is shown as it is.
 inline QString plainTip(const QString& text) { return text.isEmpty() ? text : Qt::convertFromPlainText(text); }
 
-// As one word for a shell.
+// Quotes a text as one word of a shell.
 inline QString shellQuoted(QString text) {
   return QLatin1Char('\'') + text.replace(QLatin1String("'"), QLatin1String("'\\''")) + QLatin1Char('\'');
 }

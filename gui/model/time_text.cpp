@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::uint64_t kSecond = 1'000'000'000;
 
-// Nanoseconds of the digits behind a dot.
+// Converts the digits behind a dot to nanoseconds.
 std::uint64_t fraction(const QString& digits) { return digits.leftJustified(9, QLatin1Char('0'), true).toULongLong(); }
 
 std::optional<std::uint64_t> seconds(const QString& whole, const QString& digits) {

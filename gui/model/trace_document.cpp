@@ -1,8 +1,8 @@
 // The trace that is shown.
 //
-// A loader thread reads records into a store and sends a view of it ten times a second, the first one early: a picture
-// is there long before the file is read. A file that breaks off shows what could be read, and the reader's own words
-// about where.
+// A loader thread reads records into a store and sends a view of the store ten times a second, the first one early, so
+// a picture shows long before the whole file is read. Of a truncated file the readable records are shown, and the
+// reader's message says where the file breaks off.
 #include "gui/model/trace_document.h"
 
 #include <unistd.h>
@@ -24,7 +24,7 @@ struct TraceDocument::Progress {
   QStringList problems;
   bool is_last = false;
   qint64 elapsed_ms = 0;
-  std::vector<ClockJump> jumps;  // with the last one
+  std::vector<ClockJump> jumps;  // set in the last Progress
 };
 
 namespace {
@@ -33,7 +33,7 @@ constexpr int kFirstPublishMs = 30;
 constexpr int kPublishMs = 150;
 constexpr int kRowsBetweenLooks = 2048;
 
-// How many more there are is known at the end.
+// The message about how many more problems there are is complete only at the end.
 QStringList strings(const std::vector<std::string>& texts, bool is_last) {
   QStringList out;
   const std::size_t count = is_last ? texts.size() : std::min(texts.size(), record::kMaxProblems);
@@ -41,7 +41,7 @@ QStringList strings(const std::vector<std::string>& texts, bool is_last) {
   return out;
 }
 
-// A recording may become many times its size; the rest of the machine wants to live, too.
+// Half of the machine's memory, in bytes: a loaded recording may take many times its file's size.
 std::uint64_t halfOfMemory() {
   const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
   return pages <= 0 || bytes <= 0 ? ~0ull : static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes) / 2;
@@ -159,7 +159,7 @@ RowText& TraceDocument::text() {
   return *text_;
 }
 
-// Later: who asks for a text may be painting.
+// The problem is reported later, since the caller may be painting.
 void TraceDocument::takeProblemOfTexts() {
   const auto problem = text_->takeProblem();
   if (!problem) return;
@@ -204,7 +204,7 @@ void TraceDocument::beginLive(const QString& title) {
 }
 
 void TraceDocument::showLive(record::StoreView view, std::shared_ptr<const record::Metadata> metadata) {
-  const bool goes_on = state_ == State::Loaded && was_live_;  // children of what has ended
+  const bool goes_on = state_ == State::Loaded && was_live_;  // children of the ended program still hit
   if (state_ != State::Live && !goes_on) return;
   if (goes_on && view.rows() > view_.rows()) {
     state_ = State::Live;

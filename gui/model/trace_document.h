@@ -1,4 +1,4 @@
-// TraceDocument: the trace that is shown, from a file or live, as a view of a store that grows.
+// TraceDocument: the trace that is shown, from a file or live, as a view of a growing store.
 #pragma once
 
 #include <QObject>
@@ -28,9 +28,9 @@ class TraceDocument : public QObject {
 
   State state() const { return state_; }
   const record::StoreView& view() const { return view_; }
-  // Never null; of a live trace it is replaced as more becomes known.
+  // Never null; for a live trace it is replaced as more becomes known.
   std::shared_ptr<const record::Metadata> metadata() const { return metadata_; }
-  // Texts of its records, for the window's own thread (RowText).
+  // Texts of records (RowText); only for the window's thread.
   QString details(const record::TypedRecord& record);
   QString line(const record::TypedRecord& record);
   // The details of these records, in this order.
@@ -40,9 +40,9 @@ class TraceDocument : public QObject {
   qint64 firstPictureMs() const { return first_picture_ms_; }  // from openFile() to the first rows; -1: none yet
   qint64 loadMs() const { return load_ms_; }                   // to the last; -1: not yet
 
-  // Where a file's records went back in time, by how much; the first kMostJumps of them.
+  // The places where a file's records go back in time; the first kMostJumps of them.
   struct ClockJump {
-    std::uint64_t at_ns = 0;  // where the record is shown: at the time of the one before it
+    std::uint64_t at_ns = 0;  // where the record is shown: the time of the record before
     std::uint64_t back_ns = 0;
   };
   static constexpr std::size_t kMostJumps = 1000;
@@ -52,14 +52,14 @@ class TraceDocument : public QObject {
   void openFile(const QString& path);
   void close();
 
-  // What is traced now: a reset, then rows from whoever reads the live trace.
+  // Begins a live trace: emits reset(); the reader of the trace then calls showLive() with its rows.
   void beginLive(const QString& title);
   void showLive(record::StoreView view, std::shared_ptr<const record::Metadata> metadata);
-  // The same rows, as a trace that has ended; where more come all the same, it goes on.
+  // Keeps the rows as a trace that has ended; if more rows come all the same, the trace is live again.
   void endLive();
 
  Q_SIGNALS:
-  void reset();        // another trace: nothing of the old one is meant any more
+  void reset();        // another trace: rows of the old one are invalid
   void viewChanged();  // more rows
   void stateChanged();
   void problemFound(const QString& text);
@@ -79,8 +79,8 @@ class TraceDocument : public QObject {
   QStringList problems_;
   std::vector<ClockJump> jumps_;
   std::jthread loader_;
-  bool was_live_ = false;   // and its directory may be read yet
-  quint64 generation_ = 0;  // of the trace: what an older loader sends is dropped
+  bool was_live_ = false;   // its directory may still be read
+  quint64 generation_ = 0;  // of the trace; results of older loaders are dropped
   qint64 first_picture_ms_ = -1, load_ms_ = -1;
 };
 

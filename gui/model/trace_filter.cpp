@@ -1,7 +1,7 @@
 // The kernel's filter language over a trace.
 //
-// A filter belongs to one event; a trace has many. So the text is bound to each event's fields in turn: events it
-// cannot be bound to are left out, and only when it fits none of them is it a mistake, the first event's.
+// A filter belongs to one event; a trace has many. So the text is bound to each event's fields in turn. Events to which
+// it cannot be bound are left out; only if it fits no event, the first event's mistake is reported.
 #include "gui/model/trace_filter.h"
 
 #include <QObject>
@@ -12,7 +12,7 @@
 namespace kevt::gui {
 namespace {
 
-// "NAME: EXPR": the name's length, or 0.
+// The length of NAME in "NAME: EXPR"; 0: there is none.
 qsizetype event_prefix(const QString& text) {
   const qsizetype colon = text.indexOf(QLatin1Char(':'));
   if (colon <= 0) return 0;

@@ -1,7 +1,7 @@
 // TraceFilter: which records of a view are shown, in the kernel's filter language.
 //
-//   count > 4096                 of all events that have these fields
-//   opening: path ~ "/etc/*"     of one event (a glob of events works, too)
+// count > 4096 for all events that have these fields
+// opening: path ~ "/etc/*" for one event (or a glob of events)
 //   common_pid == 12             fields that every event has
 #pragma once
 
@@ -19,20 +19,20 @@ namespace kevt::gui {
 struct FilterMistake {
   QString text;  // the kernel's
   QString help;
-  int column = -1;  // of the filter's text; -1: of no place in it
+  int column = -1;  // in the filter's text; -1: no place
 };
 
 class TraceFilter {
  public:
-  // Empty text: everything. A mistake leaves `filter` empty.
+  // An empty text keeps everything. After a mistake returns nullptr, and `mistake` says what is wrong.
   static std::shared_ptr<const TraceFilter> compile(const QString& text, const record::StoreNames& names,
                                                     FilterMistake& mistake);
-  // Rows of [from, to) that are kept; fewer when cancelled.
+  // The rows of [from, to) that are kept; fewer if cancelled.
   std::vector<record::Row> rows(const record::StoreView& view, record::Row from, record::Row to,
                                 const std::atomic<bool>& cancelled) const;
   bool keeps(const record::StoreView& view, record::Row row) const;
   const QString& text() const { return text_; }
-  // Was it compiled for all events that are there now?
+  // How many events the filter was compiled for; if the trace has more now, compile it again.
   std::size_t events() const { return by_event_.size(); }
 
  private:

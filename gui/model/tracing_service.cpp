@@ -1,8 +1,8 @@
 // A tracing directory on a thread of its own.
 //
-// A file of a mount waits for the process behind it, and that may be gone: nothing of it is touched on the UI thread.
-// Ten times a second the thread carries out what was asked, reads new records, and twice a second the state of the
-// events.
+// A file of a mount waits for the process behind the mount, which may hang: so the UI thread touches no such file. Ten
+// times a second the service's thread carries out tasks and reads new records, and twice a second it reads the state of
+// the events.
 #include "gui/model/tracing_service.h"
 
 #include <QElapsedTimer>
@@ -16,7 +16,7 @@ namespace kevt::gui {
 namespace {
 constexpr auto kRound = std::chrono::milliseconds(60);
 constexpr qint64 kStateEveryMs = 500;
-constexpr qint64 kReadOutMs = 2000;  // what is traced may write as fast as it is read
+constexpr qint64 kReadOutMs = 2000;  // the target may write as fast as we read
 
 }  // namespace
 

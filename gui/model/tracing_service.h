@@ -1,5 +1,5 @@
-// TracingService: a tracing directory on a thread of its own. The UI asks and never waits; every write is remembered as
-// the shell command it stands for.
+// TracingService: a tracing directory on a thread of its own. The UI asks and never waits; every write is reported with
+// the equal shell command.
 #pragma once
 
 #include <QObject>
@@ -21,13 +21,13 @@ namespace kevt::gui {
 
 class LiveReader;
 
-// One write, as it went to the directory; or a folder (an instance) that is made or removed.
+// One write to a file of the directory; or the making or removing of a folder (an instance).
 struct FileWrite {
   enum class Folder { None, Make, Remove };
   QString path;
   QString text;
   bool adds = true;  // `>>`
-  QString error;     // empty: it was taken
+  QString error;     // empty: it succeeded
   Folder folder = Folder::None;
   QString asCommand() const;
 };
@@ -46,17 +46,18 @@ class TracingService : public QObject {
   bool isRunning() const { return thread_.joinable(); }
   QString directory() const { return directory_; }
 
-  // Runs on the service's thread, in order.
+  // Runs `task` on the service's thread, in the order of calls.
   void post(std::function<void(tree::TracingDir&)> task);
-  // Writes one after the other, until one is refused; `done` runs here, with what was written.
+  // Carries out the writes one after the other until one fails; `done` runs in the caller's thread, with the writes
+  // that were tried.
   void write(std::vector<FileWrite> writes, std::function<void(const std::vector<FileWrite>&)> done);
   void read(const QString& path, std::function<void(bool, const QString&)> done);
   void list(const QString& path, std::function<void(bool, const std::vector<tree::DirectoryEntry>&)> done);
-  // Whether the buffers are read; on from start(). Off, a buffer keeps what it can: its newest records, or its oldest.
+  // Whether the buffers are read; on after start(). While off, a full buffer keeps its newest or its oldest records.
   void setReading(bool reads);
-  // Reads what the buffers have now; `done` runs here, behind recordsRead.
+  // Reads what the buffers have now; `done` runs in the caller's thread, after recordsRead.
   void readOut(std::function<void()> done);
-  void refresh();  // the state, soon
+  void refresh();  // reads the state soon
 
  Q_SIGNALS:
   void stateRead(const kevt::gui::LiveState& state);
@@ -75,7 +76,7 @@ class TracingService : public QObject {
   std::vector<std::function<void()>> read_out_;
   bool reads_ = true;
   bool refresh_ = false;
-  quint64 generation_ = 0;  // counts start(), between threads: what an older one has sent is dropped
+  quint64 generation_ = 0;  // counts start(); results of an earlier start are dropped
   std::jthread thread_;
 };
 

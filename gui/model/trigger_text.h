@@ -1,4 +1,4 @@
-// A trigger as its parts, for those who choose instead of write.
+// A trigger split into parts, for a form with choices.
 #pragma once
 
 #include <QString>
@@ -13,15 +13,15 @@ struct TriggerParts {
   QString kind;                // traceon, traceoff, snapshot, stacktrace, enable_event, disable_event, hist
   QString target;              // SYSTEM:EVENT of enable_event and disable_event
   QString keys, values, sort;  // hist
-  QString count;               // how often; empty: for ever. hist: its size
+  QString count;               // how often; empty: always. hist: its size
   QString filter;              // behind `if`; empty: always
 };
 
 QString triggerText(const TriggerParts& parts);
-// nullopt: it has more than the parts can say (`!`, hist's actions and variables).
+// nullopt: the trigger has something that the parts cannot express (`!`, hist's actions and variables).
 std::optional<TriggerParts> triggerParts(const QString& text);
 
-// nullopt: right, as far as one event's format tells.
+// nullopt: the trigger is correct, as far as one event's format tells.
 std::optional<FilterMistake> judgeTrigger(const QString& text, const record::EventFormat& format);
 
 }  // namespace kevt::gui

@@ -1,9 +1,9 @@
-// When triggers went off.
+// Finds when triggers fired.
 //
 // A snapshot, or a switch of another event, comes with a record of the trigger's own event that passes its filter: each
-// of these, as often as the trigger says, is a firing. Not so traceoff: it comes before its record, which is then not
-// taken; that tracing went off while such a trigger was set is the firing, at the last record before it. What was
-// recorded before the trigger was seen is none.
+// such record is a firing, up to the trigger's count. traceoff is different: it acts before its record, which is then
+// not stored. If tracing goes off while such a trigger is set, that is the firing, at the time of the last record.
+// Records from before the trigger was seen are no firings.
 #include "gui/model/trigger_watch.h"
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// TriggerWatch: when triggers went off, as far as the directory's files and the records tell.
+// TriggerWatch: finds out when triggers fired, as far as the directory's files and the records tell.
 #pragma once
 
 #include <QObject>
@@ -23,7 +23,7 @@ class TriggerWatch : public QObject {
     std::uint64_t ns = 0;
     QString text;  // "snapshot of open"
   };
-  // What is known now; records are looked at in a worker, from where the last look ended.
+  // Takes the present state; new records are searched in a worker.
   void take(const LiveState& state, const record::StoreView& view);
   void clear();  // another trace
   // In the order of time; the first kMost.
@@ -38,8 +38,8 @@ class TriggerWatch : public QObject {
  private:
   struct Watched {
     QString event, kind, filter;
-    std::uint64_t left = 0;  // how often it may still go off; ~0: for ever
-    record::Row from = 0;    // records before it were looked at
+    std::uint64_t left = 0;  // how often it may still fire; ~0: any number of times
+    record::Row from = 0;    // records before this one were searched
   };
   void takeSwitch(const LiveState& state, const record::StoreView& view);
   void learn(const LiveState& state, const record::StoreView& view);

@@ -1,8 +1,8 @@
 // The editor of definitions.
 //
-// A keystroke starts a check in a worker once nothing was typed for a moment; of several only the last one's result is
-// shown. Completion and what a pointer hovers over are asked for the same way: the UI thread waits for nobody. The keys
-// of the editor are its own while it has the focus: no action of a window takes them away.
+// A check runs in a worker once nothing was typed for a moment; only the result of the last check is shown. Completions
+// and tool tips are asked for in the same way, so the UI thread never waits. While the editor has the focus its keys
+// are its own: no action of the window takes them.
 #include "gui/view/definition_editor.h"
 
 #include <QAbstractItemView>
@@ -70,7 +70,7 @@ DefinitionEditor::DefinitionEditor(CompilerService& compiler, QWidget* parent)
   popup->setUniformRowHeights(true);
   popup->setAccessibleName(tr("Completion"));
   completer_->setPopup(popup);
-  popup->installEventFilter(this);  // behind the completer's, so it is asked before
+  popup->installEventFilter(this);  // installed after the completer's, so it is called first
   completer_->setCompletionMode(QCompleter::UnfilteredPopupCompletion);
   connect(completer_, qOverload<const QString&>(&QCompleter::activated), this, &DefinitionEditor::insertCompletion);
   delay_->setSingleShot(true);
@@ -120,7 +120,7 @@ void DefinitionEditor::showMistakes() {
     const int length = block.length() - 1;
     int begin = std::clamp(mistake.begin, 0, length);
     const int end = std::clamp(mistake.end, begin, length);
-    if (begin == end && begin > 0) --begin;  // behind the end of the line
+    if (begin == end && begin > 0) --begin;  // the place is behind the end of the line
     selection.cursor.setPosition(block.position() + begin);
     selection.cursor.setPosition(block.position() + end, QTextCursor::KeepAnchor);
     selection.format.setUnderlineStyle(QTextCharFormat::WaveUnderline);
@@ -213,11 +213,11 @@ void DefinitionEditor::ask(bool asked) {
   compiler_.complete(cursor.block().text(), cursor.positionInBlock(),
                      [this, asked, line = cursor.block().text(), at = cursor.position()](const Completion& found) {
                        is_completing_ = false;
-                       // Somebody typed on: the answer is about another text.
+                       // The user has typed on: the answer is about an older text.
                        if (textCursor().position() != at || textCursor().block().text() != line) return;
                        showCompletion(found, asked);
                      });
-  // The first question about a target waits until its symbols were read.
+  // The first answer about a target takes longer, since its symbols are read first.
   if (asked)
     QTimer::singleShot(kPatienceMs, this, [this, at = cursor.position()] {
       if (is_completing_ && textCursor().position() == at) say(tr("reading the names of the target …"));
@@ -297,7 +297,7 @@ QString DefinitionEditor::mistakesTip(int line) const {
   return tip;
 }
 
-// While suggestions are shown their list has the keyboard.
+// While suggestions are shown, their list gets the keys.
 bool DefinitionEditor::eventFilter(QObject* watched, QEvent* event) {
   if (watched != completer_->popup() || event->type() != QEvent::KeyPress ||
       !is_fix_key(*static_cast<QKeyEvent*>(event)))
@@ -333,7 +333,7 @@ bool DefinitionEditor::event(QEvent* event) {
   return true;
 }
 
-// Behind each right line, in faint letters: what its arguments are in C.
+// Writes behind each correct line, in faint letters, the C names and types of its arguments.
 void DefinitionEditor::paintInlays() {
   QPainter painter(viewport());
   painter.setFont(font());
@@ -341,7 +341,7 @@ void DefinitionEditor::paintInlays() {
   for (QTextBlock block = firstVisibleBlock(); block.isValid(); block = block.next()) {
     const QRectF rect = blockBoundingGeometry(block).translated(contentOffset());
     if (rect.top() > viewport()->height()) break;
-    if (block.blockNumber() == textCursor().blockNumber() && hasFocus()) continue;  // it would run into the typing
+    if (block.blockNumber() == textCursor().blockNumber() && hasFocus()) continue;  // it would disturb typing
     for (const RightLine& right : checked_.right)
       if (right.line == block.blockNumber() && !right.inlay.isEmpty() && isChecked())
         painter.drawText(QPointF(rect.left() + fontMetrics().horizontalAdvance(block.text()) + 28,
@@ -374,7 +374,8 @@ void DefinitionEditor::contextMenuEvent(QContextMenuEvent* event) {
 
 // ---- margin
 
-// The line's number, its event's hits, or its mistakes: how many, if it has several.
+// The margin shows the line's number, or its event's hits, or a mark for mistakes with their number if there are
+// several.
 QString DefinitionEditor::marginText(int line) const {
   const auto mistakes = std::ranges::count(checked_.mistakes, line, &Mistake::line);
   if (mistakes == 1) return QStringLiteral("⚠");

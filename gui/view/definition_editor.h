@@ -1,4 +1,4 @@
-// DefinitionEditor: definitions, one a line, highlighted and checked as one types.
+// DefinitionEditor: definitions, one per line, highlighted and checked while one types.
 #pragma once
 
 #include <QMenu>
@@ -23,23 +23,23 @@ class DefinitionEditor : public QPlainTextEdit {
   ~DefinitionEditor() override;
 
   const CheckedText& checked() const { return checked_; }
-  bool isChecked() const { return !is_busy_ && !is_pending_; }  // is checked() about the present text?
-  // Of the cursor's line, those at the cursor first.
+  bool isChecked() const { return !is_busy_ && !is_pending_; }  // whether checked() is about the present text
+  // The mistakes of the cursor's line; those at the cursor come first.
   std::vector<const Mistake*> mistakesAtCursor() const;
-  // Carries out the fix at the cursor; where that is more than one, or none and the line has several, a menu of them
-  // opens. Undo takes it back. When the text is being checked, as soon as it was.
+  // Applies the fix at the cursor, as an undo step. If there are several at the cursor, or none there but several in
+  // the line, a menu opens. While the text is being checked, waits for the result.
   void applyFix();
   QMenu* fixMenu() const { return fix_menu_; }  // while it is open; else nullptr
   void goTo(int line, int column);
   void replaceText(const QString& text);  // as one undoable step
-  // The cursor's line without names that only types resolve: it means the same where there are none. False: it has
-  // none.
+  // Rewrites the cursor's line without names that only types resolve, so that it means the same without types. False:
+  // the line has no such names.
   bool writeOut();
-  void complete();  // what can stand at the cursor, when the answer is there
+  void complete();  // asks for completions at the cursor, and shows them when they come
   bool isCompleting() const { return is_completing_; }
   bool showsCompletion() const;
   QStringList suggestions() const;
-  void setHits(const QMap<QString, QString>& hits);  // GROUP/EVENT → what stands in the margin
+  void setHits(const QMap<QString, QString>& hits);  // GROUP/EVENT → text for the margin
   QString marginText(int line) const;
 
  Q_SIGNALS:
@@ -77,7 +77,7 @@ class DefinitionEditor : public QPlainTextEdit {
   int completion_begin_ = 0;
   QTimer* delay_;
   bool is_busy_ = false, is_pending_ = false, is_completing_ = false;
-  bool wants_fix_ = false;  // when the text was checked
+  bool wants_fix_ = false;  // apply the fix once the text is checked
   QPointer<QMenu> fix_menu_;
 };
 

@@ -1,4 +1,4 @@
-// Highlighting by grammar::tokenize(): what is coloured as a register is what the compiler takes for one.
+// Highlighting by grammar::tokenize(): a word is coloured as a register if the compiler takes it for one.
 #include "gui/view/definition_highlighter.h"
 
 #include <QGuiApplication>

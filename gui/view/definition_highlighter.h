@@ -1,4 +1,4 @@
-// Colours of definitions: the tokens are the compiler's own.
+// Colours definitions by the compiler's own tokens.
 #pragma once
 
 #include <QSyntaxHighlighter>

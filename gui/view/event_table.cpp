@@ -1,4 +1,4 @@
-// A table that paints the rows one sees.
+// A table that paints only the visible rows.
 //
 // Problem: Qt's own views keep a section or an item per row: ten million records would take hundreds of megabytes and
 // seconds. Idea: the scroll bar counts rows, every row has the same height, and only the columns have a QHeaderView.
@@ -21,7 +21,7 @@ namespace kevt::gui {
 
 namespace {
 
-// Writes the place of a column in an order by several.
+// A header that shows the column's rank when sorting by several columns.
 class SortHeader : public QHeaderView {
  public:
   SortHeader(EventRows& rows, QWidget* parent) : QHeaderView(Qt::Horizontal, parent), rows_(rows) {}
@@ -78,7 +78,7 @@ EventTable::EventTable(EventRows& rows, QWidget* parent)
   fitColumns();
 }
 
-// With Shift a column comes behind those that the table is ordered by, or turns round where it is.
+// With Shift a column is added to the sort order, or its direction is reversed if it is in the order already.
 void EventTable::orderBy(int column, Qt::SortOrder order) {
   std::vector<EventRows::SortColumn> columns;
   if (QApplication::keyboardModifiers() & Qt::ShiftModifier) columns = rows_.sortColumns();
@@ -227,7 +227,7 @@ void EventTable::paintMarks(QPainter& painter) {
   if (marks_.empty() || rows_.rowCount() == 0) return;
   const QColor color = LaneColors(palette()).accent;
   const int high = viewport()->height(), right = viewport()->width();
-  // A mark for each pixel that has hits: as many searches as there are pixels, however many hits there are.
+  // One mark per pixel with hits: one binary search per pixel, however many hits there are.
   for (int y = 0; y < high; ++y) {
     const auto position = [&](int at) {
       return static_cast<int>(static_cast<std::int64_t>(at) * rows_.rowCount() / high);

@@ -22,18 +22,18 @@ class EventTable : public QAbstractScrollArea {
   QHeaderView& header() { return *header_; }
   int currentPosition() const { return current_; }
   void setCurrentPosition(int position);
-  // The row of the store, or the first one behind it that is shown.
+  // Scrolls to the store's row, or to the first shown row after it.
   void showRow(record::Row row);
   // Stays at the end while rows are added.
   void setFollowing(bool follows);
   bool isFollowing() const { return follows_; }
-  // Positions that are selected, [first, last].
+  // The selected positions, [first, last].
   std::pair<int, int> selection() const;
   void fitColumns();
-  // By their names; columns that come later are hidden when their time comes.
+  // By name; a column that appears later is hidden when it appears.
   QStringList hiddenColumns() const { return hidden_; }
   void setHiddenColumns(const QStringList& names);
-  // Rows that are marked at the right edge, in the order of time: hits of a search.
+  // Rows to be marked at the right edge (hits of a search), in the order of time.
   void setMarks(std::vector<record::Row> rows);
 
  Q_SIGNALS:
@@ -67,7 +67,7 @@ class EventTable : public QAbstractScrollArea {
   int current_ = -1, anchor_ = -1;
   std::vector<record::Row> marks_;
   QStringList hidden_;
-  record::Row kept_ = record::kNoRow;  // what was current before a filter or an order
+  record::Row kept_ = record::kNoRow;  // the current row before a filter or sort
   bool follows_ = false;
   bool fitted_ = false;
 };

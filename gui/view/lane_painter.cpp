@@ -1,9 +1,9 @@
 // Tiles.
 //
-// A pixel with one record is a tick in its event's colour; with more it is density: the lane's neutral colour, as high
-// and as dense as their number, never the colour of one of them. Slices of a few pixels are drawn as boxes. What is
-// shorter is summed up: a column as high as the part of the pixel's time that slices take, each colour by its part.
-// Lost records are hatched over the time they are missing in.
+// A pixel with one record is a tick in the event's colour. A pixel with more shows their density: a bar in the lane's
+// neutral colour whose height grows with their number. Slices of at least a few pixels are boxes. Shorter ones are
+// summed up: a column as high as the part of the pixel's time that slices take, divided by colours. The time in which
+// records were lost is hatched.
 #include "gui/view/lane_painter.h"
 
 #include <QPainter>
@@ -18,7 +18,7 @@ namespace {
 constexpr int kSlicesTop = 13;
 constexpr int kSliceHeight = 17;
 constexpr int kBoxPixels = 3;   // shorter slices are columns
-constexpr int kLeastPart = 7;   // of a column's height, that anything has
+constexpr int kLeastPart = 7;   // a column has at least 1/7 of the height
 constexpr int kBusyHeight = 8;  // below an event's records
 constexpr int kHeatPixels = 3;
 constexpr int kSchedHeight = 6;  // below a task's slices
@@ -106,7 +106,7 @@ class LanePainter {
     painter_->fillRect(x, top + height - high, wide, high, colors_.event(colour));
   }
 
-  // As high as the part of its time that is taken; whatever is there is seen.
+  // As high as the part of the pixel's time that is taken, but at least 1/kLeastPart of the height.
   void column(std::uint32_t x, const BusyPixels& busy, int top, int height) {
     const double share = busy.share(x);
     if (share <= 0) return;
@@ -159,7 +159,7 @@ class LanePainter {
                             slice.begin, slice.event, colour});
   }
 
-  // How much of the time any call of the event takes, in a strip of its own.
+  // A strip that shows in which part of the time some call of the event is open.
   void busyEvent() {
     const int top = scaled(job_.lane.height - kBusyHeight - 1), height = scaled(kBusyHeight - 1);
     painter_->fillRect(0, top, tile_.image.width(), height, colors_.track);
@@ -167,8 +167,8 @@ class LanePainter {
     for (std::uint32_t x = 0; x < job_.pixels.pixels; ++x) column(x, rows[0], top, height);
   }
 
-  // Running: a thin line; woken and waiting: hatched, framed; preempted: crossed, framed. Of spans within a pixel the
-  // first one stands for all: what a pixel holds more of, its density tells.
+  // Running: a thin line; woken and waiting: hatched, framed; preempted: crossed, framed. If a pixel has several spans,
+  // only the first one is drawn.
   void scheduling() {
     const std::int32_t pid = job_.view.names().tasks[job_.lane.id].pid;
     const double top = scaled(job_.lane.height - kSchedHeight - 1), high = scaled(kSchedHeight - 1);
@@ -230,8 +230,8 @@ class LanePainter {
     }
   }
 
-  // Durations over time: a cell is a few pixels wide and half an octave high; the more slices began in it with such a
-  // duration, the denser it is. Every value is looked at: it is a worker that waits for them.
+  // Durations over time: a cell is a few pixels wide and half an octave high; the more slices of such a duration begin
+  // in it, the denser it is. This walks over all values, which is fine in a worker.
   void heat() {
     if (!job_.field || job_.field->size() == 0) return;
     const HeatScale scale = heatScale(*job_.field);

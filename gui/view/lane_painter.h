@@ -1,4 +1,4 @@
-// LanePainter: one tile of a lane as an image. Runs in any thread; touches the view it is given and nothing else.
+// LanePainter: paints one tile of a lane as an image. Runs in any thread; uses only its arguments.
 #pragma once
 
 #include <QImage>
@@ -15,9 +15,9 @@ namespace kevt::gui {
 
 inline constexpr int kTilePixels = 256;  // logical, across
 
-// A slice that is wide enough to be named. Drawn by the view, where its visible part is known.
+// A slice that is wide enough for a name. The view draws the name, since it knows the visible part.
 struct SliceLabel {
-  double from_ns = 0, to_ns = 0;  // behind the origin
+  double from_ns = 0, to_ns = 0;  // relative to the first record
   int top = 0, height = 0;
   record::Row begin = 0;
   std::uint32_t event = 0;
@@ -35,14 +35,14 @@ struct TileJob {
   Lane lane;
   record::PixelRow pixels;  // device pixels
   double device_ratio = 1;
-  std::shared_ptr<const record::FieldPyramid> field;  // of a lane that is a plot
-  std::shared_ptr<const SchedSpans> sched;            // of a task's lane; nullptr: no sched events
+  std::shared_ptr<const record::FieldPyramid> field;  // for a lane that is a plot
+  std::shared_ptr<const SchedSpans> sched;            // for a task's lane; nullptr: no sched events
   Colouring colouring;
 };
 
 Tile paintTile(const TileJob& job, const LaneColors& colors);
 
-// Rows of a heat map, from below: half octaves of nanoseconds.
+// The rows of a heat map, from the bottom: each is half an octave of ns.
 struct HeatScale {
   int first = 0;  // 2 log2 of the lowest row's least duration
   int rows = 1;
@@ -50,8 +50,8 @@ struct HeatScale {
 };
 HeatScale heatScale(const record::FieldPyramid& durations);
 
-// How high a pixel with that many records is, 0 to 1: the same at every zoom, in steps of a factor of 8 that the legend
-// shows.
+// The height of a pixel with that many records, 0 to 1. It is the same at every zoom; the legend shows steps of a
+// factor of 8.
 double densityHeight(std::uint32_t count);
 
 }  // namespace kevt::gui

@@ -1,4 +1,4 @@
-// A sparkline: as wide as the cell leaves room for, scaled to its own greatest value, which the number beside it names.
+// A sparkline: as wide as there is room in the cell, and scaled to its own greatest value.
 #include "gui/view/sparkline.h"
 
 #include <QPainter>

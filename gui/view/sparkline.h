@@ -1,4 +1,4 @@
-// Rates of the last minute as a small curve beside the number.
+// Draws the rates of the last minute as a small curve beside the number.
 #pragma once
 
 #include <QStyledItemDelegate>

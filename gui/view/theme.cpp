@@ -1,5 +1,5 @@
-// Light and dark. The event colours are the well-known set of Okabe and Ito, darkened or lightened to stand out on
-// either background; labels and tooltips say the same in words.
+// Light and dark. The event colours are the set of Okabe and Ito, darkened or lightened for each background; labels and
+// tool tips say the same in words.
 #include "gui/view/theme.h"
 
 #include <QApplication>

@@ -1,4 +1,5 @@
-// Colours: all from the palette, and a set for events that people with colour-blindness tell apart, in two lightnesses.
+// Colours: those of the palette, and a set for events that colour-blind people can tell apart, for light and dark
+// themes.
 #pragma once
 
 #include <QBrush>
@@ -12,19 +13,19 @@ enum class ThemeChoice { System, Light, Dark };
 // Sets the application's palette (and style); System leaves both as they are.
 void applyTheme(ThemeChoice choice);
 
-// Lightness of the palette's window: Debian's Qt 6.4 has no colour scheme to ask for.
+// Judges by the palette's window colour, since Debian's Qt 6.4 cannot be asked for the colour scheme.
 bool isDark(const QPalette& palette);
 
 struct LaneColors {
   explicit LaneColors(const QPalette& palette);
   QColor event(std::uint32_t index) const { return events[index % events.size()]; }
-  // Laid over the colour when patterns are on, so that colour is not the only thing that differs; else NoBrush.
+  // A pattern laid over the colour if patterns are on, so that events differ in more than colour; else NoBrush.
   QBrush overlay(std::uint32_t index) const;
 
   std::array<QColor, 8> events;
   bool has_patterns = false;
   QColor background, band, line, text, faint, density, accent, gap, marker, selection;
-  QColor track;  // behind what fills it by its share
+  QColor track;  // background of a bar that a share fills
 };
 
 }  // namespace kevt::gui

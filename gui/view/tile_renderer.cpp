@@ -1,8 +1,8 @@
 // Painting tiles off the UI thread.
 //
-// paint() of the timeline only copies images. What it lacks it names in one list that replaces the last one, so a fast
-// pan leaves no queue of tiles behind that nobody looks at. Of a trace that grows, tiles that end before the first new
-// record (or before a slice that ended now) stay; the others are shown until their successors are painted.
+// paint() of the timeline only copies images. It names missing tiles in one list that replaces the last list, so a fast
+// pan leaves no queue of tiles that nobody sees. When a trace grows, tiles that end before the first new record (and
+// before the begin of slices that ended now) stay; the others are shown until new ones are painted.
 #include "gui/view/tile_renderer.h"
 
 #include <algorithm>
@@ -60,14 +60,14 @@ void TileRenderer::refreshFrom(record::Row row) {
   markStale(view, row, row < view.rows() ? view.time_ns(row) : view.last_ns());
 }
 
-// Tiles that show records from `fresh` on, or slices that end there.
+// Marks tiles stale that show records from `fresh` on, or slices that end there.
 void TileRenderer::markStale(const record::StoreView& view, record::Row fresh, std::uint64_t fresh_ns) {
   for (auto chunk = view.chunks().rbegin(); chunk != view.chunks().rend(); ++chunk) {
     if ((*chunk)->first_row + (*chunk)->rows() <= fresh) break;
     for (const auto& group : (*chunk)->slice_groups) fresh_ns = std::min(fresh_ns, group.first_start_ns);
   }
   const double begin = view.empty() ? 0 : static_cast<double>(fresh_ns - std::min(fresh_ns, view.first_ns()));
-  // A plot's scale may be another one now.
+  // The scale of a plot may have changed.
   for (auto& [key, entry] : tiles_)
     if (Lane{.kind = static_cast<Lane::Kind>(key.kind)}.isPlot() ||
         static_cast<double>(key.index + 1) * kTilePixels * key.ns_per_pixel >= begin)

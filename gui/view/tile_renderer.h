@@ -1,6 +1,6 @@
-// TileRenderer: tiles of lanes, painted by threads and kept while there is room.
+// TileRenderer: paints tiles of lanes in threads, and keeps the tiles while there is room.
 //
-// The UI thread says which tiles it wants now; what nobody wants any more is not painted.
+// The UI thread says which tiles it wants now; tiles that are no longer wanted are not painted.
 #pragma once
 
 #include <QObject>
@@ -21,7 +21,7 @@ struct TileKey {
   QString field;
   std::uint32_t levels = 0;
   double ns_per_pixel = 1;  // logical
-  qint64 index = 0;         // it shows [index, index + 1) * kTilePixels * ns_per_pixel behind the origin
+  qint64 index = 0;         // shows [index, index + 1) * kTilePixels * ns_per_pixel, from the first record
   auto operator<=>(const TileKey& other) const {
     return std::tie(ns_per_pixel, kind, id, levels, index, field) <=>
            std::tie(other.ns_per_pixel, other.kind, other.id, other.levels, other.index, other.field);
@@ -41,16 +41,16 @@ class TileRenderer : public QObject {
     LaneColors colors;
     Colouring colouring = {};
   };
-  // Another trace, or another look: everything is forgotten.
+  // Another trace, or another look: drops all tiles.
   void reset(const record::StoreView& view, const Look& look);
-  // The same trace with more records: tiles before the first new one stay.
+  // The same trace with more records: tiles before the first new record stay.
   void grow(const record::StoreView& view);
-  // What lanes of this kind show is known better now.
+  // Lanes of this kind have new contents: their tiles are painted again.
   void refresh(Lane::Kind kind);
-  // The same of all lanes, from this row on: it and those behind it are judged by the filter now.
+  // Tiles of all lanes from this row on are painted again, since the filter has now seen these rows.
   void refreshFrom(record::Row row);
 
-  // nullptr: not painted yet. Good until the next call of any function.
+  // nullptr: not painted yet. Valid until the next call of any function.
   const Tile* find(const TileKey& key);
   struct Wish {
     TileKey key;
@@ -58,10 +58,10 @@ class TileRenderer : public QObject {
     std::shared_ptr<const record::FieldPyramid> field;
     std::shared_ptr<const SchedSpans> sched;
   };
-  // Replaces what was wanted before; the first ones are painted first.
+  // Replaces the list of wanted tiles; the first ones are painted first.
   void want(std::vector<Wish> wishes);
   bool isIdle();
-  // Until everything that is wanted is painted; for screenshots and tests.
+  // Waits until all wanted tiles are painted; for screenshots and tests.
   void waitUntilIdle();
   std::size_t painted() const { return painted_; }
 
@@ -72,7 +72,7 @@ class TileRenderer : public QObject {
   struct Entry {
     Tile tile;
     quint64 used = 0;
-    bool is_stale = false;  // shown until the new one is there
+    bool is_stale = false;  // shown until the new one is painted
   };
   void work();
   void store(quint64 generation, const TileKey& key, Tile tile);

@@ -1,4 +1,4 @@
-// The time axis: where ticks stand and what they are called.
+// The time axis: places and labels of ticks.
 #pragma once
 
 #include <QString>
@@ -7,11 +7,12 @@
 namespace kevt::gui {
 
 struct AxisTick {
-  double ns = 0;  // behind the origin
-  QString text;   // empty: a small tick
+  double ns = 0;  // relative to the first record
+  QString text;   // label; empty: a small tick
 };
 
-// Ticks of [from_ns, to_ns), large ones at least `label_ns` apart, at 1, 2 or 5 times a power of ten.
+// The ticks in [from_ns, to_ns). Labelled ticks are at least `label_ns` apart, in steps of 1, 2 or 5 times a power of
+// ten.
 std::vector<AxisTick> axisTicks(double from_ns, double to_ns, double label_ns);
 
 }  // namespace kevt::gui

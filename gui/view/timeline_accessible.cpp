@@ -1,9 +1,9 @@
-// What assistive programs read of a timeline.
+// The timeline for assistive programs.
 //
 //   Timeline (list)  >  "python3-4711, 8.2 k records, 37 in sight" (list item)  >  "… opening: (open+0x0/…) path=…"
 //
-// Problem: lanes and records are no widgets and no items. Idea: interfaces are made when they are asked for and know a
-// number only; a lane lists the first records of the window, as many as somebody would hear out.
+// Problem: lanes and records are not widgets or items. Idea: interfaces are made on demand and hold only a number; a
+// lane lists only the first visible records, since nobody would listen to more.
 #include "gui/view/timeline_accessible.h"
 
 #include <QAccessible>
@@ -22,7 +22,7 @@ constexpr int kMostRecords = 100;
 
 class TimelineAccessible;
 
-// Lane `lane`, or its record number `record` in sight.
+// Stands for lane `lane`, or for visible record number `record` of it.
 class PartAccessible : public QAccessibleInterface {
  public:
   PartAccessible(TimelineAccessible& timeline, int lane, int record)

@@ -1,9 +1,9 @@
-// The timeline for those who do not see it: a list of lanes, each a list of the records in sight.
+// The timeline for screen readers: a list of lanes, each a list of the visible records.
 #pragma once
 
 namespace kevt::gui {
 
-// Once for the program; more often does no harm.
+// To be called once in the program; further calls do no harm.
 void installTimelineAccessibility();
 
 }  // namespace kevt::gui

@@ -1,6 +1,6 @@
-// What lanes are drawn from besides the records: plotted values, the scheduler's spans, what colours mean.
+// What lanes are drawn from besides records: plotted values, the scheduler's spans, the meaning of colours.
 //
-// Each is made in a worker from the view of the moment, and shown when it is there.
+// Each is made in a worker from the present view, and shown when it is ready.
 #include <QDropEvent>
 #include <QMimeData>
 #include <algorithm>
@@ -44,7 +44,7 @@ void TimelineView::learnScheduling() {
         sched_ = std::move(spans);
         tiles_.refresh(Lane::Kind::Task);
         viewport()->update();
-        learnScheduling();  // what came meanwhile
+        learnScheduling();  // records that came meanwhile
       });
 }
 
@@ -82,7 +82,7 @@ void TimelineView::addFound(const QString& text, const std::vector<record::Row>&
   wishesChanged();
 }
 
-// Of a trace that grows the filter leaves more and more of the same: tiles before what is new stay.
+// If the same filter only keeps more rows, because the trace grows, tiles before the new rows stay.
 void TimelineView::setKept(std::shared_ptr<const KeptRows> kept) {
   if (kept_ == kept) return;
   const bool grows = kept_ && kept && kept->isContinued(*kept_);
@@ -115,7 +115,7 @@ QString TimelineView::emptyText() const {
   return tr("No records yet.\nOpen a recording (Ctrl+O), or define an event and start a target.");
 }
 
-// What of the pixel's time the lane's slices take.
+// The part of the pixel's time that the lane's slices take.
 QString TimelineView::busyAt(const Lane& lane, std::uint64_t ns) const {
   if (lane.levels == 0) return {};
   const auto half = static_cast<std::uint64_t>(std::max(1.0, window_.ns_per_pixel / 2));

@@ -1,6 +1,6 @@
-// The timeline's paintEvent: images of tiles, and above them what belongs to this moment: labels, markers, selection.
+// The timeline's paintEvent: copies images of tiles, and draws labels, markers and selection over them.
 //
-// A tile that is not there yet is shown stretched from the zoom before; a blank is what one sees least.
+// In place of a tile that is not painted yet, the tile of the former zoom is stretched, so that there are few blanks.
 #include <QPainter>
 #include <QPainterPath>
 #include <QScrollBar>
@@ -104,9 +104,9 @@ void TimelineView::paintLane(QPainter& painter, const Lane& lane, const QRect& r
   painter.restore();
 }
 
-// How many records each hatched gap of the lane stands for, where there is room to say it.
+// Writes the number of lost records into each hatched gap of the lane that is wide enough.
 void TimelineView::paintLost(QPainter& painter, const Lane& lane, const QRect& rect) {
-  constexpr int kMost = 200;  // as many as one sees
+  constexpr int kMost = 200;  // more cannot be told apart
   const auto& gaps = view_.names().gaps;
   const std::uint64_t from = absoluteAt(kGutter);
   const std::uint64_t to = absoluteAt(viewport()->width());
@@ -142,7 +142,7 @@ bool TimelineView::paintTile(QPainter& painter, const Lane& lane, const QRect& r
   return true;
 }
 
-// From tiles of the scale that was complete last.
+// Stretches tiles of the last scale that was complete.
 void TimelineView::paintStretched(QPainter& painter, const Lane& lane, const QRect& rect, qint64 index) {
   if (complete_scale_ <= 0 || complete_scale_ == window_.ns_per_pixel) return;
   const double wide = kTilePixels * window_.ns_per_pixel;
@@ -247,7 +247,7 @@ void TimelineView::paintAxis(QPainter& painter) {
                                 time_format_ == TimeFormat::Wall ? TimeFormat::Wall : TimeFormat::Trace, origin()));
 }
 
-// Bars of the whole trace and its gaps; kept until there are more records.
+// Paints the mini-map: bars of the whole trace, and gaps; kept until there are more records.
 void TimelineView::paintOverviewImage(QSize size) {
   overview_ = QImage(size, QImage::Format_ARGB32_Premultiplied);
   overview_.fill(Qt::transparent);
@@ -315,7 +315,8 @@ void TimelineView::paintMarker(QPainter& painter, const Marker& marker) {
   painter.drawText(flag, Qt::AlignCenter, marker.name);
 }
 
-// A small flag on the axis and a dotted line; its text where there is room. A trigger's points right, a clock's left.
+// Draws a small flag on the axis, a dotted line, and the text if there is room. A trigger's flag points right, a
+// clock's left.
 void TimelineView::paintFlags(QPainter& painter) {
   const int bottom = viewport()->height() - kLegend;
   double free_from = kGutter;
@@ -375,7 +376,7 @@ void TimelineView::paintOverlays(QPainter& painter) {
   }
 }
 
-// Returns where it ends.
+// Returns its right end.
 int TimelineView::paintSchedLegend(QPainter& painter, int x, const QRect& rect) {
   const struct {
     QBrush brush;
@@ -393,7 +394,7 @@ int TimelineView::paintSchedLegend(QPainter& painter, int x, const QRect& rect) 
   return x;
 }
 
-// A column of slices that are too short to be drawn. Returns where it ends.
+// The legend of columns, which stand for slices that are too short to be drawn. Returns its right end.
 int TimelineView::paintBusyLegend(QPainter& painter, int x, const QRect& rect) {
   const QRect track(x, rect.top() + 4, 7, rect.height() - 7);
   painter.fillRect(track, colors_.track);

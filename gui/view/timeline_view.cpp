@@ -1,8 +1,8 @@
-// The timeline: what is shown of which time, and how that changes.
+// The timeline: which lanes and which time are shown, and how that changes.
 //
-// Times are doubles behind the first record: exact to the nanosecond for a hundred days. A window that shows everything
-// goes on doing so while a file is loaded; one that follows keeps its width and stays at the end; any other stays where
-// it is.
+// Times are doubles, in ns after the first record: exact to the nanosecond for a hundred days. While a file is loaded,
+// a window that shows everything goes on showing everything. A following window keeps its width and stays at the end;
+// any other stays where it is.
 #include "gui/view/timeline_view.h"
 
 #include <QCoreApplication>
@@ -48,7 +48,7 @@ TimelineView::~TimelineView() {
   if (loading_sched_) *loading_sched_ = true;
 }
 
-// A trace that has ended grows no more: there is nothing to follow, and what came while it was frozen is shown.
+// A trace that has ended grows no more: following ends, and records that came while the view was frozen are shown.
 void TimelineView::takeState() {
   if (document_.state() != TraceDocument::State::Live) {
     if (frozen_) setFrozen(false);
@@ -115,7 +115,7 @@ void TimelineView::takeView() {
   const double width = std::max(1, laneWidth());
   if (follows_) {
     if (was_empty) window_.ns_per_pixel = 2e9 / width;
-    // What is shorter than the window begins at its left.
+    // A trace shorter than the window begins at the left edge.
     window_.from_ns = std::max(-window_.ns_per_pixel * width * 0.02, span - window_.ns_per_pixel * width * 0.97);
   } else if (shows_all_ || was_empty) {
     window_ = {-span * 0.005, span * 1.01 / width};
@@ -148,7 +148,7 @@ bool TimelineView::moveLane(std::size_t lane, int by) {
     if (one.kind != Lane::Kind::Group) order.push_back(one.name(view_.names()));
   const auto at = [&](std::size_t i) { return std::ranges::find(order, lanes_[i].name(view_.names())); };
   std::iter_swap(at(lane), at(other));
-  // Lanes that are not shown now keep what was said of them.
+  // Lanes that are not shown now stay in the list, behind the others.
   for (const QString& name : wishes_.order)
     if (std::ranges::find(order, name) == order.end()) order.push_back(name);
   wishes_.order = std::move(order);
@@ -277,7 +277,7 @@ void TimelineView::zoomToSelection() {
 void TimelineView::zoomBy(double factor, double at_x) {
   if (view_.empty()) return;
   const double at = follows_ ? window_.from_ns + window_.ns_per_pixel * laneWidth() : timeAt(at_x);
-  // Steps of a quarter octave: zooming there and back finds the tiles that were painted.
+  // Steps of a quarter octave: zooming in and out again finds tiles that are painted already.
   const double wanted = window_.ns_per_pixel / factor;
   const double scale = std::exp2(std::round(std::log2(wanted) * 4) / 4);
   const double x = follows_ ? laneWidth() : at_x - kGutter;

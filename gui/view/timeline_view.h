@@ -1,5 +1,5 @@
-// TimelineView: lanes over time, with mini-map, axis, markers and selection. Tiles are painted elsewhere; paintEvent
-// copies.
+// TimelineView: lanes over time, with mini-map, axis, markers and selection. TileRenderer paints tiles; paintEvent only
+// copies them.
 #pragma once
 
 #include <QAbstractScrollArea>
@@ -25,7 +25,7 @@ struct Marker {
   QString note;
 };
 
-// Something that happened to the trace itself: a trigger went off, the clock went back.
+// Something that happened to the trace itself: a trigger fired, or the clock went back.
 struct Flag {
   enum class Kind : std::uint8_t { Trigger, Clock };
   std::uint64_t ns = 0;
@@ -52,25 +52,25 @@ class TimelineView : public QAbstractScrollArea {
   void panBy(double pixels);
   void zoomBack();
   void zoomForward();
-  // The middle of the window becomes the time; nothing happens when it is well inside.
+  // Centres the window on the time, unless the time is well inside the window.
   void reveal(std::uint64_t ns);
 
   const std::vector<Lane>& lanes() const { return lanes_; }
   LanePrefs& wishes() { return wishes_; }
   void wishesChanged();
-  // Within its group; -1 up, 1 down. False: it is at the end.
+  // Moves a lane within its group; -1: up, 1: down. False: the lane is first or last already.
   bool moveLane(std::size_t lane, int by);
   void togglePinned(const Lane& lane);
   std::optional<std::size_t> selectedLane() const { return selected_lane_; }
   void selectLane(std::size_t lane);
-  // Times that stand out on the mini-map: hits of a search.
+  // Times to be marked on the mini-map: hits of a search.
   void setMarks(std::vector<std::uint64_t> ns);
 
   std::optional<record::Row> selectedRow() const { return selected_; }
   void selectRow(record::Row row);
   void stepInLane(int direction);
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range() const { return range_; }
-  std::pair<std::uint64_t, std::uint64_t> inSight() const;  // the window's times
+  std::pair<std::uint64_t, std::uint64_t> inSight() const;  // the window as absolute times
   void setRange(std::optional<std::pair<std::uint64_t, std::uint64_t>> range);
 
   const std::vector<Marker>& markers() const { return markers_; }
@@ -79,13 +79,13 @@ class TimelineView : public QAbstractScrollArea {
 
   const std::vector<Flag>& flags() const { return flags_; }
   void setFlags(std::vector<Flag> flags);  // in the order of time
-  // The marker of that name, made or moved.
+  // Makes or moves the marker with this name.
   void setMarker(const QString& name, std::uint64_t ns);
 
-  // What the filter leaves is shown, nothing else; nullptr: everything is.
+  // Only the kept records are shown; nullptr: all records.
   void setKept(std::shared_ptr<const KeptRows> kept);
   bool isFiltered() const { return kept_ != nullptr; }
-  // A lane of rows that a search found; they are in the order of time.
+  // Adds a lane of rows that a search found, in the order of time.
   void addFound(const QString& text, const std::vector<record::Row>& rows);
   const Colouring& colouring() const { return wishes_.colouring; }
   void setColouring(const Colouring& colouring);
@@ -94,31 +94,31 @@ class TimelineView : public QAbstractScrollArea {
   TimeFormat timeFormat() const { return time_format_; }
   void setTimeFormat(TimeFormat format);
   TimeOrigin origin() const;
-  // As KernelShark has it: a drag zooms, with Ctrl it selects; a double click sets the marker that is active, A or B.
+  // KernelShark: a drag zooms, Ctrl+drag selects, a double click sets the active marker, A or B.
   enum class Mouse { Own, KernelShark };
   void setMouse(Mouse mouse) { mouse_ = mouse; }
   Mouse mouse() const { return mouse_; }
   void setActiveMarker(const QString& name) { active_marker_ = name; }
-  // What the scheduler did, where the trace tells; nullptr: nothing known (yet).
+  // What the scheduler did; nullptr: the trace does not tell, or it is not known yet.
   const SchedSpans* scheduling() const { return sched_.get(); }
 
-  // Live: the window stays at the end; frozen: the picture stays as it is while records go on arriving. A trace that
-  // does not grow can do neither.
+  // Following: the window stays at the end of a live trace. Frozen: the picture stays the same while records arrive.
+  // Both need a trace that grows.
   void setFollowing(bool follows);
   bool isFollowing() const { return follows_; }
   void setFrozen(bool freezes);
   bool isFrozen() const { return frozen_; }
   std::uint64_t newWhileFrozen() const;
-  // What stands where the lanes would be, when there are none; empty: there are.
+  // The text in place of lanes; empty: there are lanes.
   QString emptyText() const;
 
-  // All that is wanted is painted; for screenshots and tests.
+  // Waits until all wanted tiles are painted; for screenshots and tests.
   void settle();
   qint64 lastPaintUs() const { return last_paint_us_; }
   bool isComplete() const { return is_complete_; }
   const record::StoreView& view() const { return view_; }
   QString lineOf(record::Row row) const;  // its trace line
-  // Where things are, for tests: the lane's rectangle in the viewport, the x of a time.
+  // For tests: the lane's rectangle in the viewport, and the x of a time.
   QRect laneRect(std::size_t lane) const;
   double xOf(std::uint64_t ns) const;
 
@@ -128,7 +128,7 @@ class TimelineView : public QAbstractScrollArea {
   void windowChanged();
   void markersChanged();
   void modeChanged();                       // following, frozen
-  void timeWanted();                        // somebody wants to say where to go
+  void timeWanted();                        // the user wants to enter a time
   void eventDropped(const QString& event);  // "SYSTEM/NAME", from the tree of events
   void laneMenuWanted(const kevt::gui::Lane& lane, const QPoint& global);
 
@@ -190,8 +190,8 @@ class TimelineView : public QAbstractScrollArea {
   void request();
   std::shared_ptr<const record::FieldPyramid> fieldOf(const Lane& lane);
   void learnScheduling();
-  void repaintTiles();  // their look is another one
-  // What the lane's task does at that time, for a pixel's tip.
+  void repaintTiles();  // the look has changed
+  // What the lane's task does at that time, for a tool tip.
   QString schedulingAt(const Lane& lane, std::uint64_t ns) const;
   QString scheduledAt(const Lane& lane, std::uint64_t ns) const;
   QString busyAt(const Lane& lane, std::uint64_t ns) const;
@@ -202,11 +202,11 @@ class TimelineView : public QAbstractScrollArea {
   std::shared_ptr<const KeptRows> kept_;
   LanePrefs wishes_;
   std::vector<Lane> lanes_;
-  std::vector<int> tops_;  // of each lane, and where the last one ends
+  std::vector<int> tops_;  // y of each lane, and the end of the last one
   Window window_;
   std::vector<Window> history_;
   std::size_t history_at_ = 0;
-  bool shows_all_ = true;  // zoomed out as far as it goes: stays so while more is loaded
+  bool shows_all_ = true;  // shows the whole trace, also while more is loaded
   bool follows_ = false, frozen_ = false;
   std::optional<record::Row> selected_;
   std::optional<std::size_t> selected_lane_;
@@ -217,20 +217,20 @@ class TimelineView : public QAbstractScrollArea {
   Drag drag_ = Drag::None;
   QPointF pressed_, last_;
   bool moved_ = false;
-  QImage overview_;  // null: to be painted again
+  QImage overview_;  // null: must be painted again
   QElapsedTimer since_lanes_;
   bool lanes_are_old_ = false;
 
   LaneColors colors_;
   TileRenderer tiles_;
   std::vector<TileRenderer::Wish> wanted_;
-  double complete_scale_ = 0;  // whose tiles were all there last
+  double complete_scale_ = 0;  // the last scale at which no tile was missing
   bool is_complete_ = false;
   std::map<QString, std::shared_ptr<const record::FieldPyramid>> fields_;
   std::map<QString, Cancelled> loading_fields_;
   std::shared_ptr<const SchedSpans> sched_;
   Cancelled loading_sched_;
-  record::Row sched_rows_ = 0;  // of the trace when they were asked for
+  record::Row sched_rows_ = 0;  // rows of the trace when spans were asked for
   std::uint32_t found_lanes_ = 0;
   TimeFormat time_format_ = TimeFormat::Trace;
   Mouse mouse_ = Mouse::Own;

@@ -1,4 +1,5 @@
-// BorrowedTarget: a runtime and an environment that somebody else has, as a target; nothing comes or goes.
+// BorrowedTarget: a target made of a runtime and an environment that the caller owns. It loads no libraries and never
+// ends.
 #pragma once
 
 #include <string>
@@ -9,7 +10,7 @@ namespace kevt::engine {
 
 class BorrowedTarget final : public TracedTarget {
  public:
-  // Both outlive it.
+  // Both arguments outlive this object.
   BorrowedTarget(runtime::ProbeRuntime& runtime, const target::TargetEnv& env) : runtime_(runtime), env_(env) {}
 
   std::string name() const override { return "the program"; }

@@ -1,5 +1,5 @@
-// StaticEvents: the events that a target has of itself (the running kernel's tracepoints), as the engine sees them.
-// They are nobody's to define or remove; they can be on or off, filtered and printed like any other.
+// StaticEvents: the events that a target brings with it (the running kernel's tracepoints), as the engine sees them.
+// Nobody can define or remove a static event; it is switched, filtered and printed like any other event.
 #pragma once
 
 #include <cstdint>
@@ -31,22 +31,23 @@ inline target::CatalogEntry catalog_entry(const StaticEvent& event) {
           .layout = event.layout};
 }
 
-// Their records come with the runtime's, in one order of time.
+// Records of static events come through the runtime's drain, merged with the probes' records by time.
 class StaticEvents {
  public:
   virtual ~StaticEvents() = default;
-  // In the order of their ids; the same as long as it lives.
+  // Sorted by id; does not change while this object lives.
   virtual const std::vector<StaticEvent>& all() const = 0;
-  // All of it, or an error and nothing is changed. What is there already is no error.
+  // Switches the events of `on` on and those of `off` off: all of them, or an error and nothing is changed. An event
+  // that is already in the wanted state is no error.
   virtual Result<void> change(std::span<const std::uint32_t> on, std::span<const std::uint32_t> off) = 0;
-  // From now on hits of these come with the kernel's stack, or without: all of them, or an error and nothing is
+  // From now on records of these events carry the kernel's stack, or none: all of them, or an error and nothing is
   // changed.
   virtual Result<void> set_stacks(std::span<const std::uint32_t> ids, bool wanted) = 0;
-  // Told of every new thread, before what it hits is handed out.
+  // `call` is told of every new thread before records of that thread are handed out.
   virtual void on_fork(std::function<void(std::int32_t parent, std::int32_t child)> call) = 0;
-  // Since it was on for the first time. Hits are recorded or lost.
+  // Counts since the event was first switched on. Each hit is recorded or lost.
   virtual runtime::EventCounts counts(std::uint32_t id) const = 0;
-  // What stands behind "NAME: " in a trace line. Appends; the record may be hostile.
+  // Appends to `out` what follows "NAME: " in a trace line. The record may be hostile.
   virtual void append_text(std::uint32_t id, std::span<const std::uint8_t> record, std::string& out) const = 0;
 };
 

@@ -1,4 +1,5 @@
-// A target's code is what the tables say when it comes; from then on the EventSwitcher changes it with the others'.
+// When a target is added it gets code for every armed event; from then on the EventSwitcher changes the code of all
+// targets together.
 #include "runtime-user/engine/targets.h"
 
 #include <algorithm>

@@ -12,7 +12,7 @@ namespace kevt::engine {
 
 class Targets {
  public:
-  // All of them outlive it.
+  // All arguments outlive this object.
   Targets(TracingState& state, HitAggregation& aggregation, EventSwitcher& switcher, RecordRouter& records,
           StackStitcher& stacks, TaskHistory& tasks)
       : state_(state),
@@ -22,16 +22,17 @@ class Targets {
         stacks_(stacks),
         tasks_(tasks) {}
 
-  // Where TracingOptions::follows: a program that has been followed, before its code runs. What is armed is armed
-  // there, too. What it cannot have is returned.
+  // Adds a followed program before its code runs; only where TracingOptions::follows. Events that are armed are armed
+  // in this target, too. Returns a refusal for each probe that the target cannot have.
   std::vector<CodeRefusal> add(TracedTarget& target);
-  // One that has ended and that nothing can hit any more: its counts stay the events', its records stay in the buffers.
-  // Its runtime is not used again; forget() is called before it goes. False: records of it are under way still.
+  // Removes a target that has ended and that nothing can hit any more. The events keep its counts, the buffers its
+  // records. The engine does not use its runtime again; the caller calls forget() before destroying the target. False:
+  // records of the target are still pending, and nothing was removed.
   bool remove(TracedTarget& target);
-  // Addresses in its records have no names from now on.
+  // From now on addresses in the target's records are printed without names.
   void forget(const TracedTarget& target);
-  // A library has come to a target, which waits before the library's code runs: what waited for it there is armed. What
-  // turns out wrong with it then is returned, and in the error_log.
+  // A target has loaded a library and is stopped before the library's code runs: arms the probes that waited for the
+  // library. Refusals of such probes are returned and written to the top instance's error_log.
   std::vector<CodeRefusal> libraries_changed(TracedTarget& target);
 
  private:

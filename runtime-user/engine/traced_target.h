@@ -20,32 +20,34 @@ class TracedTarget {
   virtual std::string name() const = 0;           // "process 12 (python3)"
   virtual std::int32_t pid() const { return 0; }  // of the process; 0: it is none
   virtual runtime::ProbeRuntime& runtime() = 0;
-  // As it is now: what has been loaded since is there. Good until the next call.
+  // The environment as it is now, with libraries loaded since the last call. Valid until the next call.
   virtual const target::TargetEnv& env() = 0;
-  // Grows whenever env() has found something changed.
+  // Grows whenever env() finds that something has changed.
   virtual std::uint64_t env_version() const { return 0; }
-  // The one env() gave last, for texts about addresses.
+  // What env() returned last, without looking again; names addresses in texts.
   virtual const target::TargetEnv& known_env() const = 0;
   virtual bool is_alive() = 0;
-  // From now on Targets::libraries_changed() is called before code of a library that it loads later runs. False: it
-  // reports no libraries.
+  // From now on Targets::libraries_changed() is called for each library that the target loads, before the library's
+  // code runs. False: the target cannot report libraries.
   virtual Result<bool> watch_libraries() { return false; }
-  // Probes of it were armed or disarmed.
+  // Told after probes of this target were armed or disarmed.
   virtual Result<void> note_armed() { return {}; }
-  // What can be probed by name, as available_filter_functions lists it: "NAME" or "NAME [MODULE]", a line each.
+  // The functions that can be probed by name, as available_filter_functions lists them: a line "NAME" or "NAME
+  // [MODULE]" for each.
   virtual std::string functions() const { return ""; }
-  // Of stacks that its hits sampled, where they do not take them themselves (Capabilities::takes_stacks); the first
-  // call makes it. EOPNOTSUPP: hits here cannot sample theirs.
+  // Unwinds stacks that hits of this target sampled; for runtimes whose hits do not walk the stack themselves
+  // (Capabilities::takes_stacks). The first call makes the unwinder, the target owns it. EOPNOTSUPP: hits here cannot
+  // sample stacks.
   virtual Result<target::StackUnwinder*> unwinder() {
     return std::unexpected(Error("probes of " + name() + " have no stacks", EOPNOTSUPP));
   }
-  // What is mapped at an address, as far as it is known. nullopt: no file.
+  // The file mapped at an address, as far as the target knows. nullopt: no file.
   struct MappedFile {
     std::string path;
     std::uint64_t start = 0;  // of the mapping
   };
   virtual std::optional<MappedFile> file_at(std::uint64_t) const { return std::nullopt; }
-  // What it has of itself; nullptr: nothing.
+  // The events that the target brings with it; nullptr: none.
   virtual StaticEvents* static_events() { return nullptr; }
 };
 

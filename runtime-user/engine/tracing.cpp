@@ -1,5 +1,5 @@
-// What comes in through files changes tables; the EventSwitcher brings the code in the targets after them; what hits
-// record is routed back:
+// A write to a file changes the tables; the EventSwitcher then brings the code in the targets up to date; the
+// RecordRouter takes the records of hits back to the instances:
 //
 //   echo 'p:op libc:open64' >> kprobe_events     DefinitionFiles: parsed, checked, kept; nothing is compiled
 //   echo 1 > events/kprobes/op/enable            EventSwitcher: compiled, installed, armed

@@ -1,4 +1,4 @@
-// Tracing: everything behind a tracing directory, put together of its parts. `kevtrace run`, the live questions, mounts
+// Tracing: everything behind a tracing directory, assembled from its parts. `kevtrace run`, the live questions, mounts
 // and `doctor` are clients of one Tracing each.
 //
 //   definitions(), define()     ─► events()                     what is defined
@@ -8,7 +8,8 @@
 //   targets()                                                   programs that come and go
 //
 // One thread uses it: the one that made the runtimes (ptrace belongs to a thread). Refusals carry the errno that the
-// kernel's own files answer with; what an error_log has to say of them stands there.
+// kernel's own files answer with; what the kernel would write to an error_log about a refusal is in the instance's
+// error_log.
 #pragma once
 
 #include <string_view>
@@ -33,14 +34,14 @@ namespace kevt::engine {
 
 class Tracing {
  public:
-  // The targets outlive it.
+  // The targets outlive this object.
   Tracing(std::vector<TracedTarget*> targets, TracingOptions options)
       : state_(std::move(targets), std::move(options)) {}
-  Tracing(const Tracing&) = delete;  // its parts know each other
+  Tracing(const Tracing&) = delete;  // its parts hold references to each other
 
   const TracingOptions& options() const { return state_.options; }
 
-  // Line by line, as the kernel's files take them; together, as a run and scripts give them.
+  // Two ways to define: line by line, as the kernel's files do; or many at once, as `run` and scripts do.
   DefinitionFiles& definitions() { return definitions_; }
   Result<BatchAnswer> define(const DefinitionBatch& batch) {
     return BatchDefiner(state_, switcher_, triggers_).define(batch);
@@ -49,7 +50,7 @@ class Tracing {
 
   Instance& top() { return state_.instances.top(); }
   InstanceTable& instances() { return state_.instances; }
-  // ENOENT; EBUSY while a file of it is open. On an error it is as it was.
+  // ENOENT: no such instance. EBUSY: a file of it is open. On an error the instance is unchanged.
   Result<void> remove_instance(std::string_view name);
   FilterFiles& filters() { return filters_; }
   TriggerFiles& triggers() { return triggers_; }
@@ -59,10 +60,10 @@ class Tracing {
   const EventSwitcher& switcher() const { return switcher_; }
   InstalledCode code() const { return state_.code.installed(); }
   Targets& targets() { return targets_; }
-  // From now on hits of this program's own threads are filtered, and trigger nothing.
+  // From now on hits of kevtrace's own threads are filtered and fire no trigger.
   void hide_own_threads() { state_.hide_own_threads(); }
 
-  // Takes what the targets have recorded; returns how many records. Never blocks.
+  // Reads the records of all targets; returns how many were delivered. Never blocks.
   std::size_t drain() { return records_.drain(); }
   RecordRouter& records() { return records_; }
   const RecordRouter& records() const { return records_; }

@@ -1,4 +1,4 @@
-// What a Tracing is made with.
+// The options of a Tracing.
 #pragma once
 
 #include <cstdint>
@@ -15,21 +15,22 @@ namespace kevt::engine {
 struct TracingOptions {
   std::uint32_t cpus = 1;
   std::uint64_t buffer_kb = 1408;  // per CPU, of each instance at first
-  sema::CheckRequest check;        // whose language definitions, filters and triggers are in
-  // Events that are there already and are nobody's to remove: an eprobe may stand on them.
+  sema::CheckRequest check;        // the dialect of definitions, filters and triggers
+  // Existing events that nobody can remove; an eprobe may stand on one.
   std::vector<target::CatalogEntry> static_events;
-  // Used instead of the first target's for looking at definitions.
+  // Where names in definitions are looked up, in place of the first target's environment.
   const target::TargetEnv* env = nullptr;
-  // Targets come and go (Targets::add): a probe has to be in one of them, and triggers act when records are read.
+  // Targets come and go (Targets::add): a probe must fit at least one of them, and triggers act when records are read.
   bool follows = false;
-  // What cannot be had, of definitions or in a target, takes nothing else down.
+  // A definition that is wrong, or a probe that a target cannot have, is left out and the rest goes on.
   bool keep_going = false;
-  // Hits of these events make their function return, whenever the events are defined (in process).
+  // Hits of these events make the probed function return early, once an event of that name is defined (in process
+  // only).
   std::vector<EventInjection> injections;
-  // Code of compiled scripts, which need not be compiled again; kept by the caller.
+  // Code of compiled scripts, which need not be compiled again. The caller owns it.
   const pipeline::CodeStore* precompiled = nullptr;
-  // Records go to a tap (RecordRouter::set_tap), not to the buffers of instances; until there is one they stay in the
-  // targets' rings.
+  // Records go to a tap (RecordRouter::set_tap), not to the buffers of instances; until a tap is set, records stay in
+  // the targets' rings.
   bool is_tapped = false;
 };
 

@@ -1,7 +1,7 @@
-// TracingState: the tables that the parts of one Tracing share: what is defined, its code, the instances.
+// TracingState: the tables that the parts of one Tracing share: the events, their code, the instances.
 //
-// Who changes what: events the definition files and batches; code the EventSwitcher; an instance's filters and triggers
-// FilterFiles and TriggerFiles; its buffers and counts the RecordRouter.
+// Who changes what: DefinitionFiles and BatchDefiner change the events; EventSwitcher the code; FilterFiles and
+// TriggerFiles an instance's filters and triggers; RecordRouter an instance's buffers and counts.
 #pragma once
 
 #include <cstdint>
@@ -22,16 +22,16 @@ struct TracingState {
   TracingOptions options;
   EventTable events;
   EventCode code;
-  SharedCellPool cells;  // of the one target; none where there are several: each has its own, and they go with it
+  SharedCellPool cells;  // in the only target's memory; with several targets the pool is empty
   InstanceTable instances;
-  // Of this program: their hits are filtered, and trigger nothing.
+  // kevtrace's own threads: their hits are filtered and fire no trigger.
   std::vector<std::int32_t> hidden_threads;
   void hide_own_threads();
   bool is_hidden(std::int32_t tid) const;
 
   bool has_several_targets() const { return options.follows || code.installed().targets().size() > 1; }
-  // Where definitions are looked up: in the first target that lives; where programs are followed in each of them. Never
-  // empty.
+  // The environments in which definitions are looked up: that of the first living target, or where programs are
+  // followed those of all living targets. Never empty.
   std::vector<const target::TargetEnv*> envs();
 };
 

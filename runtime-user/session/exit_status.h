@@ -6,11 +6,11 @@ namespace kevt::session {
 enum ExitStatus : int {
   kOk = 0,
   kFailed = 1,        // the run failed
-  kUsage = 2,         // the command line
-  kNotCompiled = 3,   // a definition, filter or trigger
-  kMissing = 4,       // a privilege or feature
-  kDataLost = 5,      // with --fail-on
-  kOurFailure = 125,  // kevtrace itself
+  kUsage = 2,         // the command line is wrong
+  kNotCompiled = 3,   // a definition, filter or trigger is wrong
+  kMissing = 4,       // a privilege or feature is missing
+  kDataLost = 5,      // records were lost or hits missed, with --fail-on
+  kOurFailure = 125,  // kevtrace itself failed
   kNotExecutable = 126,
   kNotFound = 127,
   kSignalBase = 128,

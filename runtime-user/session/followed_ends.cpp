@@ -1,5 +1,5 @@
-// A program that has ended may have forked children that share its rings and counters and hit on. Only when no process
-// of the machine shares its session can nothing hit in it any more.
+// Forked children of an ended program may still hit, with its rings and counters. The program is over only when no
+// process of the machine shares its session.
 #include "runtime-user/session/followed_ends.h"
 
 #include <algorithm>
@@ -10,7 +10,7 @@ namespace kevt::session {
 
 namespace {
 
-constexpr std::size_t kTogether = 32;  // that have ended since the last look
+constexpr std::size_t kTogether = 32;  // how many must have ended since the last look
 
 bool may_be_over(const std::unique_ptr<TracedProcess>& process) {
   return process->held.origin == Origin::Followed && !process->is_over && process->held.runtime->poll_exit();

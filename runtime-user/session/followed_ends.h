@@ -1,4 +1,4 @@
-// FollowedEnds: which followed programs have ended, so that nothing can hit in them any more.
+// FollowedEnds: finds the followed programs that have ended and in which nothing can hit any more.
 #pragma once
 
 #include <cstddef>
@@ -11,12 +11,12 @@ namespace kevt::session {
 
 class FollowedEnds {
  public:
-  // Sets is_over of those in `all`. Who shares their sessions is found in one look over all processes of the machine,
-  // so it is looked for many at once.
+  // Sets is_over of such programs in `all`. To find who still shares a session, all processes of the machine are looked
+  // at, so this is done only once 32 more programs have ended.
   void note(const std::vector<std::unique_ptr<TracedProcess>>& all);
 
  private:
-  std::size_t looked_at_ = 0;  // of those that had ended when it was last looked
+  std::size_t looked_at_ = 0;  // how many ended ones were left after the last look
 };
 
 }  // namespace kevt::session

@@ -78,7 +78,7 @@ std::string_view modifier_of(const HistField& field) {
   std::unreachable();
 }
 
-// A name that is there already gets a number.
+// Makes the names unique: a repeated one gets a number.
 std::vector<std::string> unique(const std::vector<std::string>& names) {
   std::vector<std::string> made;
   for (const std::string& name : names) {
@@ -90,7 +90,7 @@ std::vector<std::string> unique(const std::vector<std::string>& names) {
   return made;
 }
 
-// As the trigger writes them.
+// The names of the fields, as the trigger writes them.
 std::vector<std::string> names_of(const std::vector<HistField>& fields) {
   std::vector<std::string> names;
   for (const HistField& field : fields)
@@ -98,13 +98,13 @@ std::vector<std::string> names_of(const std::vector<HistField>& fields) {
   return unique(names);
 }
 
-// The greatest number of a key's bucket that is none of `.log2`.
+// The greatest number of the bucket that begins at `begin`; not for `.log2`.
 std::uint64_t bucket_end(const HistField& key, std::uint64_t begin) {
   if (key.modifier == HistModifier::LogLinear) return model::log_linear_end(begin);
   return begin + std::min(key.buckets - 1, ~std::uint64_t{0} - begin);
 }
 
-// Values that are shown: what only feeds a variable is not.
+// Indexes of the values that are shown; one that only feeds a variable is not.
 std::vector<std::size_t> shown_values(const model::Histogram& histogram) {
   std::vector<std::size_t> shown;
   for (std::size_t i = 0; i < histogram.values.size(); ++i)
@@ -261,7 +261,7 @@ std::string label_value(std::string_view text) {
   return value;
 }
 
-// Each sample once: keys that differ may have the same name.
+// Different keys may have the same name; their samples become one.
 class Exposition {
  public:
   explicit Exposition(std::span<const HistSnapshot> snapshots) {

@@ -12,30 +12,31 @@
 namespace kevt::session {
 
 enum class HistogramForm : std::uint8_t {
-  Text,         // as the file `hist` has them: not made here
-  Json,         // an object in a line for each
-  Csv,          // a row for each entry; a line names the columns, behind a blank one where they change
+  Text,         // as the file `hist` reads; not made here
+  Json,         // one line per histogram: a JSON object
+  Csv,          // a row per entry; where columns change, a blank line and a line with their names
   OpenMetrics,  // one exposition, https://prometheus.io/docs/specs/om/open_metrics_spec/ 1.0
 };
 
-// "text", "json", "csv", "openmetrics"; and by a file's ending: .json, .csv, .prom, else Text.
+// From "text", "json", "csv" or "openmetrics"; nullopt: none of them. By a file's ending: .json, .csv, .prom, else
+// Text.
 std::optional<HistogramForm> histogram_form(std::string_view name);
 HistogramForm histogram_form_of_file(std::string_view file);
 
-// Seconds since tracing began that the counts are of.
+// The time in which the counts were made, in seconds since tracing began.
 struct HistogramSpan {
   double from = 0, to = 0;
 };
 
-// Of several readings one behind the other: a line that names columns stands where they change.
+// Makes the text of several readings written to one file: for CSV, column names are repeated only where they change.
 class HistogramExport {
  public:
-  // Not Text.
+  // `form` is not Text.
   explicit HistogramExport(HistogramForm form) : form_(form) {}
   std::string text(std::span<const engine::HistSnapshot> snapshots, HistogramSpan span);
 
  private:
-  // `number`: of the event's histograms, from 1.
+  // `number`: the histogram's number among its event's, from 1.
   std::string csv(const engine::HistSnapshot& snapshot, unsigned number, HistogramSpan span);
 
   HistogramForm form_;

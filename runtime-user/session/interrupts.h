@@ -6,7 +6,8 @@ namespace kevt::session {
 // From now on SIGINT, SIGTERM and SIGHUP are noted, and a reader that leaves is an error instead of SIGPIPE.
 void catch_interrupts();
 bool is_interrupted();
-// By SIGTERM or SIGHUP: whoever sent it wants us gone, and CMD was not asked to end (Ctrl-C reaches both).
+// Whether the first signal was SIGTERM or SIGHUP: the sender wants kevtrace gone, and CMD did not get the signal
+// (Ctrl-C reaches both).
 bool is_told_to_leave();
 
 }  // namespace kevt::session

@@ -15,7 +15,7 @@
 
 namespace kevt::session {
 
-// A descriptor of the directory; none: there is no tracefs for us.
+// A descriptor of the tracing directory; an empty one if there is no tracefs that we may read.
 UniqueFd open_tracefs() {
   std::ifstream mounts("/proc/self/mounts");
   for (std::string line; std::getline(mounts, line);) {

@@ -1,4 +1,4 @@
-// What the running kernel's tracefs says of its static events. It is only read.
+// Formats of the running kernel's static events, read from its tracefs. Nothing is written there.
 #pragma once
 
 #include <cstdint>
@@ -14,17 +14,18 @@
 
 namespace kevt::session {
 
-// A descriptor of the directory; none: there is no tracefs for us.
+// A descriptor of the tracing directory; an empty one if there is no tracefs that we may read.
 UniqueFd open_tracefs();
-// Of a file below the directory `at`; empty where it cannot be read.
+// The content of the file `path` below the directory `at`; empty if it cannot be read.
 std::string text_in(int at, const std::string& path);
-// Whether it may be the name of a folder of events/: no path leads out of there.
+// Whether the word may name a folder of events/; a word that could lead out of events/ may not.
 bool is_folder_of_events(std::string_view word);
-// Whether a group of the kernel's is one of probes that somebody has defined there: no program can be attached to them.
+// Whether the group holds probes that somebody defined in the kernel, or ftrace's own records: no BPF program can be
+// attached to such events.
 bool is_of_probes(std::string_view group);
 model::RecordLayout layout_of(const record::EventFormat& format);
 
-// Static events by name, each read when it is first asked for.
+// Static events by name; the format of each is read when it is first asked for.
 class KernelCatalog final : public target::EventCatalog {
  public:
   KernelCatalog();
@@ -32,7 +33,7 @@ class KernelCatalog final : public target::EventCatalog {
   // Whether there is a tracefs that we may read.
   bool is_readable() const;
   const target::CatalogEntry* find(std::string_view group, std::string_view event) const override;
-  // common_type.
+  // The event's common_type; nullopt: no such event.
   std::optional<std::uint32_t> id_of(const model::EventPlace& place) const;
 
  private:
@@ -46,7 +47,7 @@ class KernelCatalog final : public target::EventCatalog {
   mutable std::map<std::string, std::optional<Found>> found_;  // GROUP/EVENT; nullopt: there is none
 };
 
-// Said where a definition needs one.
+// The message for a definition that needs tracefs.
 inline constexpr const char* kNoTracefs =
     "`e` probes need the formats of the kernel's events: no tracefs can be read here (root can)";
 

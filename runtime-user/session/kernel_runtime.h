@@ -1,4 +1,4 @@
-// The runtime that traces the kernel: bpf, or kmod where its module is.
+// The runtime that traces the kernel: bpf, or kmod if the module kevtrace.ko is loaded.
 #pragma once
 
 #include <functional>
@@ -13,14 +13,14 @@ namespace kevt::session {
 
 struct KernelRuntime {
   std::unique_ptr<runtime::ProbeRuntime> runtime;
-  std::function<void()> settle;                           // nothing hits any more
+  std::function<void()> settle;                           // call when nothing hits any more
   std::function<void(bpf::TracepointReader*)> read_also;  // as of bpf::KernelEvents
 };
 
-// Who runs events where nobody was named: what make_kernel_runtime() made for `auto`.
+// A message that names the runtime which make_kernel_runtime() chose for `auto`.
 std::string chosen_runtime(const runtime::ProbeRuntime& runtime);
 
-// `name`: bpf, kmod, or auto: bpf, and for kprobes kmod where its device is there for us.
+// `name`: bpf, kmod or auto. auto: kmod for kprobes if we may use its device, and bpf for all else.
 Result<KernelRuntime> make_kernel_runtime(const std::string& name, const bpf::KernelSession& session);
 
 }  // namespace kevt::session

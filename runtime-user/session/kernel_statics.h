@@ -1,4 +1,5 @@
-// KernelStatics: the running kernel's own events, read from its tracefs and traced by perf. Its tracefs is only read.
+// KernelStatics: the running kernel's own events; formats are read from its tracefs, hits are recorded by perf. Nothing
+// is written to tracefs.
 #pragma once
 
 #include <memory>
@@ -17,8 +18,8 @@ namespace kevt::session {
 
 class KernelStatics final : public engine::StaticEvents {
  public:
-  // Where there is no tracefs for us there are no events, and that is no error. `only`: of these, those that are there;
-  // nullopt: all.
+  // Reads the formats. If there is no tracefs that we may read there are no events; that is no error. `only`: reads
+  // these events, as far as they exist; nullopt: all.
   static Result<std::unique_ptr<KernelStatics>> read(unsigned cpus, std::uint32_t ring_bytes,
                                                      const std::optional<std::set<model::EventName>>& only);
 
@@ -52,7 +53,7 @@ class KernelStatics final : public engine::StaticEvents {
   UniqueFd tracefs_;
   std::vector<engine::StaticEvent> all_;
   mutable std::unordered_map<std::uint32_t, Printer> printers_;
-  // Read when an event is first printed: strings of the kernel; and, where it prints any, names.
+  // Read when first needed for printing: the kernel's printk strings; those and the symbols of /proc/kallsyms.
   mutable std::optional<record::Symbols> strings_, symbols_;
 };
 

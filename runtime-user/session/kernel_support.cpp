@@ -1,4 +1,4 @@
-// doctor runs anywhere, also where nobody wants a probe in the kernel: so it reads files and capabilities only.
+// doctor also runs where nobody wants a probe in the kernel, so it only reads files and capabilities.
 //
 //   bpf    perf's kprobe unit, CAP_BPF + CAP_PERFMON (or CAP_SYS_ADMIN), symbols that are not hidden, Linux 6.1
 //   kmod   the same, and /dev/kevtrace

@@ -1,4 +1,5 @@
-// What this machine offers to the kernel runtimes, found by looking: nothing is loaded, opened for writing or probed.
+// What this machine offers to the kernel runtimes. The check loads nothing, opens nothing for writing and sets no
+// probe.
 #pragma once
 
 #include <string>
@@ -7,9 +8,9 @@
 namespace kevt::session {
 
 struct KernelSupport {
-  std::vector<std::string> missing;  // empty: the runtime should work
-  std::string text;                  // when it should: with what
-  std::string fix;                   // of what is missing
+  std::vector<std::string> missing;  // what the runtime lacks; empty: it should work
+  std::string text;                  // if it should work: what it will use
+  std::string fix;                   // how to get what is missing
 };
 
 KernelSupport look_for_bpf();

@@ -1,4 +1,4 @@
-// Static events are read as far as they are wanted: a mount lists all of them, a run names a few.
+// Only the wanted static events are read: a mount lists all of them, a run names a few.
 #include "runtime-user/session/kernel_target.h"
 
 #include "common/error.h"

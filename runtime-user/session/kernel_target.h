@@ -1,4 +1,4 @@
-// KernelTarget: the running kernel, as a target of the engine: probes by bpf or kmod, its own events by perf.
+// KernelTarget: the running kernel as a target of the engine: probes by bpf or kmod, static events by perf.
 #pragma once
 
 #include <memory>
@@ -19,10 +19,10 @@ class KernelTarget final : public engine::TracedTarget {
     std::string runtime = "auto";
     std::uint32_t ring_bytes = 4u << 20;  // of each CPU, for probes and for static events
     target::TypeSource types = target::TypeSource::DebugInformation;
-    // Of its own events these alone, as far as they are there; nullopt: all. Reading all takes a second or so.
+    // The static events to be traced, as far as they exist; nullopt: all. Reading all formats takes about a second.
     std::optional<std::set<model::EventName>> statics;
   };
-  // An error says what is missing on this machine.
+  // The error says what is missing on this machine.
   static Result<std::unique_ptr<KernelTarget>> open(const Request& request);
 
   std::string name() const override { return "the kernel"; }
@@ -32,7 +32,7 @@ class KernelTarget final : public engine::TracedTarget {
   bool is_alive() override { return true; }
   std::string functions() const override { return statics_ ? statics_->functions() : ""; }
   engine::StaticEvents* static_events() override { return statics_.get(); }
-  // Nothing hits any more.
+  // To be called when nothing hits any more: the next drain hands out all records.
   void settle() { runtime_.settle(); }
   std::size_t switch_statics_off() { return statics_ ? statics_->reader().switch_off() : 0; }
   pid_t close_statics_behind() { return statics_ ? statics_->reader().close_behind() : 0; }

@@ -1,5 +1,5 @@
-// Starting CMD, or seizing a process, is where most of what can be missing on a machine shows: the file, its kind,
-// ptrace, the clock. Each gets the exit status that shells and `env` give it.
+// Starting CMD or seizing a process shows most of what a machine can lack: the file, a right format, ptrace, the clock.
+// Each such error gets the exit status that shells and `env` use for it.
 #include "runtime-user/session/launch.h"
 
 #include <signal.h>
@@ -93,7 +93,8 @@ std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOption
 
 namespace {
 
-// A followed program takes a few descriptors as long as it is traced. CMD runs already and keeps its own limit.
+// A followed program takes a few descriptors as long as it is traced, so the limit is raised. CMD was started before
+// and keeps its own limit.
 void allow_more_descriptors() {
   rlimit limit = {};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;

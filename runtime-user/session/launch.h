@@ -1,4 +1,5 @@
-// A program to trace, with what the compiler must know of it: held before its first instruction, or running already.
+// A process to trace, and the environment that the compiler needs: held before the first instruction, or running
+// already.
 #pragma once
 
 #include <sys/types.h>
@@ -15,9 +16,9 @@
 namespace kevt::session {
 
 enum class Origin : std::uint8_t {
-  Started,   // by us, and waited for
-  Running,   // before we came
-  Followed,  // through exec, from one of these
+  Started,   // by kevtrace, which waits for its end
+  Running,   // before kevtrace attached
+  Followed,  // through exec, from one of the other two or their children
 };
 
 struct HeldProgram {
@@ -26,18 +27,19 @@ struct HeldProgram {
   std::unique_ptr<target::ProcessEnv> env;
 };
 
-// nullopt when that failed: the reason has been reported, and `status` is what kevtrace ends with.
+// Starts the command and holds it. nullopt: that failed; the reason has been reported, and `status` is kevtrace's exit
+// status.
 std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, const inproc::SessionOptions& session,
                                        const Notices& report, int& status);
 
-// The same for a process that runs. It goes on while definitions are compiled.
+// Attaches to a running process. The process goes on running while definitions are compiled.
 std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Notices& report,
                                           int& status);
 
-// The same for what a traced process, or a child of it, has become by exec.
+// Takes over the program that a traced process, or a child of one, has become by exec.
 Result<HeldProgram> adopt_followed(inproc::Tracee program, Origin origin, const inproc::SessionOptions& session);
 
-// Ends a held program, nothing of which has run; leaves a running one as it was.
+// Kills a program that kevtrace started, none of whose code has run; detaches from any other.
 void end_held(HeldProgram& held);
 
 }  // namespace kevt::session

@@ -1,4 +1,4 @@
-// Notices: what a session tells whoever runs it: the command line prints them, an embedder may keep them.
+// Notices: receives the messages of a session: the command line prints them, an embedder may keep them.
 #pragma once
 
 #include <string>
@@ -13,7 +13,7 @@ class Notices {
   // What went wrong.
   virtual void error(const std::string& message) const = 0;
   void error(const Error& error) const { this->error(error.message()); }
-  // What happens, where nothing is wrong.
+  // What happens, when nothing is wrong.
   virtual void status(const std::string& message) const = 0;
 };
 

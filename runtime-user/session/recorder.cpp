@@ -1,7 +1,7 @@
 // Records of a run → typed records → a writer.
 //
-// An address that is recorded as a place or a symbol is looked up once, in what was kept of the process's files. Code
-// without a symbol, in a stack or as a place, is called by its file and the offset there: the same in every run.
+// Each address that is recorded as a place or symbol is looked up once, in the kept files of its process. Code without
+// a symbol, in a stack or as a place, is named by its file and the offset there, which is the same in every run.
 #include "runtime-user/session/recorder.h"
 
 #include <fmt/format.h>
@@ -29,7 +29,8 @@ namespace {
 constexpr std::size_t kMaxSymbols = 200'000;
 constexpr std::size_t kMostHistogramBytes = 16u << 20;  // an option of a trace.dat is read up to 64 MiB
 
-// As trace-cmd and KernelShark know stacks: a record of its own behind the event's. (kernel/trace/trace_entries.h)
+// The form of stacks that trace-cmd and KernelShark know: a separate record behind the event's.
+// (kernel/trace/trace_entries.h)
 constexpr std::size_t kStackFrames = 127, kStackHead = 16;
 constexpr std::string_view kStackFormat =
     "name: kernel_stack\nID: 4\nformat:\n"
@@ -41,7 +42,7 @@ constexpr std::string_view kStackFormat =
     "\tfield:unsigned long caller[127];\toffset:16;\tsize:1016;\tsigned:0;\n\n"
     "print fmt: \"\\t=> %ps\", (void *)REC->caller[0]\n";
 
-// Files that are mapped executable.
+// The process's executable mappings of files.
 std::vector<record::Process::Mapping> code_of(std::int32_t pid) {
   std::vector<record::Process::Mapping> out;
   std::ifstream maps(fmt::format("/proc/{}/maps", pid));
@@ -57,7 +58,7 @@ std::vector<record::Process::Mapping> code_of(std::int32_t pid) {
   return out;
 }
 
-// Whose thread it is; nullopt: it is gone.
+// The process of a thread; nullopt: the thread has ended.
 std::optional<std::int32_t> process_of(std::int32_t thread) {
   std::ifstream file(fmt::format("/proc/{}/status", thread));
   for (std::string line; std::getline(file, line);)
@@ -101,7 +102,7 @@ Result<void> Recorder::describe(std::span<const engine::TracedEvent* const> even
   return instance_.records_stacks() ? describe_stacks() : Result<void>();
 }
 
-// A process that has become another program keeps the symbols of what it was.
+// Symbols noted before an exec stay.
 void Recorder::describe_process(const engine::TracedTarget& target) {
   if (!target.pid()) return;
   record::Process& process = metadata_.processes[target.pid()];
@@ -116,7 +117,7 @@ void Recorder::remove(const engine::TracedTarget& target) {
       if (field.of == &target) field.of = nullptr;
 }
 
-// Their records may hold addresses of the kernel's strings.
+// Records of static events may hold addresses of the kernel's printk strings.
 void Recorder::describe_strings() {
   if (const UniqueFd tracefs = open_tracefs())
     metadata_.symbols.parse_printk_formats(text_in(tracefs.get(), "printk_formats"));
@@ -161,7 +162,7 @@ void Recorder::note_symbols(const engine::TracedTarget& target, EventFields& fie
   }
 }
 
-// Several processes: an address means something else in each.
+// Noted by process, too: an address means something else in each process.
 void Recorder::note_symbol(const engine::TracedTarget& target, std::uint64_t address, Nameless nameless) {
   if (seen_.size() >= kMaxSymbols || !seen_.emplace(&target, address).second) return;
   const auto found = target.known_env().symbolize(address);
@@ -173,7 +174,7 @@ void Recorder::note_symbol(const engine::TracedTarget& target, std::uint64_t add
   if (target.pid()) metadata_.processes[target.pid()].symbols.add(symbol);
 }
 
-// Once for each thread, while it can still be asked: children that were forked are processes of their own.
+// Notes once which process a thread belongs to, while it still runs: a forked child is a process of its own.
 void Recorder::note_process(const engine::TracedTarget& target, std::int32_t thread) {
   if (!target.pid() || metadata_.process_of.size() >= kMaxSymbols) return;
   const auto [it, is_new] = metadata_.process_of.try_emplace(thread, target.pid());
@@ -202,7 +203,7 @@ Result<void> Recorder::give(const engine::TracedEvent& event, engine::TracedTarg
   return writer_->add(record);
 }
 
-// Behind the record of the event, at the same time on the same CPU.
+// The stack becomes a record behind the event's, with the same time and CPU.
 Result<void> Recorder::give_stack(engine::TracedTarget& target, const runtime::Record& of,
                                   std::span<const std::uint64_t> frames) {
   if (!stack_format_) return {};

@@ -1,7 +1,7 @@
-// Recorder: what an instance of `kevtrace run` records, as the records of a recording.
+// Recorder: turns what an instance of `kevtrace run` records into the records of a recording.
 //
-// Knows the events of the run as format files, the threads' names, and the symbols of every address that is recorded;
-// hands records to a RecordWriter, which may be a file or something that counts.
+// Collects the events' formats, the threads' names, and the symbol of every recorded address. Hands the records to a
+// RecordWriter, which may write a file or only count.
 #pragma once
 
 #include <functional>
@@ -26,40 +26,40 @@ using MakeWriter = std::function<Result<std::unique_ptr<record::RecordWriter>>(c
 
 class Recorder {
  public:
-  // `events`: whose records may come. `tracing` and `instance` outlive it.
+  // `events`: all events whose records may come. `tracing` and `instance` outlive this object.
   static Result<std::unique_ptr<Recorder>> create(engine::Tracing& tracing, const engine::Instance& instance,
                                                   std::span<const engine::TracedEvent* const> events,
                                                   const MakeWriter& make);
 
-  // Another target has come.
+  // Tells of a target that was added.
   void add(const engine::TracedTarget& target) { describe_process(target); }
-  // Nothing comes from it any more; another may be where it was.
+  // Tells that no record of this target comes any more. Another target may get the same address.
   void remove(const engine::TracedTarget& target);
-  // Whether the writer takes records of each CPU one CPU after the other.
+  // Whether the writer accepts records one CPU after the other, not merged by time.
   bool takes_any_order() const { return !writer_->wants_order(); }
   Result<void> give(const engine::TracedEvent& event, engine::TracedTarget& target, const runtime::Record& record);
-  // The stack of the record that was given last.
+  // Adds the stack of the record `of`, which is the last one given.
   Result<void> give_stack(engine::TracedTarget& target, const runtime::Record& of,
                           std::span<const std::uint64_t> frames);
-  // What histograms have counted since the last time. Of many the newest are kept, 16 MiB.
+  // Adds what histograms have counted since the last call. Beyond 16 MiB in all, the oldest readings are dropped.
   void add_histograms(record::HistogramReading reading);
   std::size_t histograms_left_out() const { return histograms_left_out_; }
   // Makes what was given so far readable to others.
   Result<void> flush() { return writer_->flush(); }
-  // Counters are final.
+  // To be called when counters are final: writes totals and completes the recording.
   Result<void> finish();
   std::optional<std::string> take_note() { return writer_->take_note(); }
   std::uint64_t bytes() const { return writer_->bytes(); }
-  // Records that had to go for newer ones; of one event, of all.
+  // How many records of one event, or of all, were overwritten by newer ones.
   std::uint64_t overwritten(const engine::TracedEvent& event) const;
   std::uint64_t overwritten() const;
 
  private:
-  enum class Nameless : std::uint8_t { StaysAddress, InFile };  // how code without a symbol is called
+  enum class Nameless : std::uint8_t { StaysAddress, InFile };  // what names code without a symbol
   struct SymbolField {
     const record::Field* field;
     std::uint64_t last = 0;
-    const engine::TracedTarget* of = nullptr;  // where `last` was seen
+    const engine::TracedTarget* of = nullptr;  // the target of `last`
   };
   struct EventFields {
     const record::EventFormat* format = nullptr;
@@ -83,7 +83,7 @@ class Recorder {
   record::Metadata metadata_;
   std::unique_ptr<record::RecordWriter> writer_;
   std::vector<EventFields> events_;
-  std::vector<std::uint16_t> by_id_;  // index in events_, and 1; 0: not one of them
+  std::vector<std::uint16_t> by_id_;  // index in events_ plus 1; 0: no such event
   const record::EventFormat* stack_format_ = nullptr;
   std::set<std::pair<const engine::TracedTarget*, std::uint64_t>> seen_;  // addresses that were looked up
   std::vector<std::uint8_t> stack_;

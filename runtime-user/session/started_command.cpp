@@ -1,4 +1,4 @@
-// fork, wait at a pipe, exec. The second pipe closes itself at the exec: what comes through it is an errno.
+// fork, wait at a pipe, exec. A successful exec closes the second pipe; a failed one writes errno to it.
 #include "runtime-user/session/started_command.h"
 
 #include <fcntl.h>

@@ -1,4 +1,4 @@
-// StartedCommand: CMD as a child that waits for go() before it becomes the program.
+// StartedCommand: CMD as a child process that waits for go() before it calls exec.
 #pragma once
 
 #include <sys/types.h>
@@ -18,9 +18,9 @@ class StartedCommand {
   StartedCommand(StartedCommand&&) = default;
   StartedCommand& operator=(StartedCommand&&) = default;
 
-  // Fails where there is no such program or it cannot be executed.
+  // Lets the child call exec. Fails if the program does not exist or cannot be executed.
   Result<void> go();
-  // Its status once it has ended, as waitpid gives it.
+  // The status of waitpid() once the child has ended; nullopt before.
   std::optional<int> poll_exit();
   // Ends a child that was never let go.
   void abandon();
@@ -28,8 +28,8 @@ class StartedCommand {
  private:
   StartedCommand() = default;
   pid_t pid_ = -1;
-  UniqueFd gate_;    // one byte lets the child go on
-  UniqueFd result_;  // errno of its exec; closed by a good one
+  UniqueFd gate_;    // a byte written here lets the child go on
+  UniqueFd result_;  // the child writes errno of a failed exec here; a successful exec closes it
   std::optional<int> status_;
 };
 

@@ -2,7 +2,7 @@
 //
 //   a.kevo: images 0 1     b.kevo: images 0     →  images 0 1 2, and what b's event says of image 0 is said of 2
 //
-// BPF code is kept under each program that it was made for, with whether one event ran it or several: the code differs.
+// BPF code is stored under its fetch program, with a note whether one event uses it or several: the code differs.
 #include "runtime-user/session/stored_code.h"
 
 #include <algorithm>

@@ -9,7 +9,7 @@
 
 namespace kevt::session {
 
-// Of all of them; nullopt: there is none.
+// The code of all scripts in one store; nullopt: there are no compiled scripts.
 std::optional<pipeline::CodeStore> stored_code(const std::vector<script::CompiledScript>& scripts);
 
 }  // namespace kevt::session

@@ -1,13 +1,13 @@
-// Whoever holds a process by ptrace may die at any moment: by its own id, by the OOM killer, by a defect of ours. The
-// target is safe to run at every instant (docs/adr/0026), but our probes would stay in it. And the probes must leave
-// when kevtrace is killed. SIGKILL cannot be caught, so two processes watch each other:
+// Whoever holds a process by ptrace may die at any moment: by a signal to its pid, by the OOM killer, by a defect of
+// ours. The target is safe to run at every instant (docs/adr/0026), but our probes would stay in it. And the probes
+// must leave when kevtrace is killed. SIGKILL cannot be caught, so two processes watch each other:
 //
 //   kevtrace ──fork── tracer ──ptrace── target
 //      │ waits, passes Ctrl-C on    │ sees that its parent has gone: detaches, ends
 //      │ sees that the tracer died, or failed to leave: takes the probes out of what it has left (left_session.h)
 //
-// With OwnSession also a SIGKILL for the whole process group or terminal passes the tracer by. Killed both at once,
-// they leave the probes in the target, where their records are lost once the rings are full; the target goes on.
+// With OwnSession even a SIGKILL for the whole process group or terminal does not reach the tracer. If both processes
+// are killed at once, the probes stay in the target: the target goes on, and records are lost once the rings are full.
 #include "runtime-user/session/supervisor.h"
 
 #include <poll.h>
@@ -43,7 +43,7 @@ volatile pid_t tracer = 0;  // in the supervisor
 volatile Supervised place = Supervised::OwnSession;
 volatile std::int64_t asked_at_ms = 0;
 
-// What the tracer lets the supervisor know; shared memory.
+// What the tracer tells the supervisor, in shared memory.
 struct Notes {
   pid_t command = 0;
   std::uint64_t command_began = 0;
@@ -54,10 +54,10 @@ Notes* notes = nullptr;
 
 std::int64_t now_ms() { return static_cast<std::int64_t>(now_ns() / 1'000'000); }
 
-// timeout(1) and some terminals send one wish twice.
+// timeout(1) and some terminals send the same request twice; a second signal within this time is not a new request.
 constexpr std::int64_t kSameWishMs = 100;
 
-// A terminal's Ctrl-C reaches both when they share its session: then there is nothing to pass on.
+// If both processes share the terminal's session, Ctrl-C reaches both: such a signal (si_code > 0) is not passed on.
 void on_signal(int signal, siginfo_t* info, void*) {
   if (asked_at_ms && now_ms() - asked_at_ms > kSameWishMs) _exit(kSignalBase + signal);
   if (!asked_at_ms) asked_at_ms = now_ms();
@@ -69,7 +69,7 @@ void catch_signals() {
   action.sa_sigaction = on_signal;
   action.sa_flags = SA_SIGINFO | SA_RESTART;
   for (int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  struct sigaction hangup;  // ignored under nohup
+  struct sigaction hangup;  // stays ignored under nohup
   sigaction(SIGHUP, nullptr, &hangup);
   if (hangup.sa_handler != SIG_IGN) sigaction(SIGHUP, &action, nullptr);
 }
@@ -104,7 +104,7 @@ void unmount(const char* directory) {
   }
 }
 
-// It is not our child.
+// Waits for a process that is not our child.
 void wait_for_end(pid_t pid) {
   const UniqueFd process(static_cast<int>(syscall(SYS_pidfd_open, pid, 0)));
   pollfd ended = {process.get(), POLLIN, 0};
@@ -124,15 +124,15 @@ int wait_for_tracer() {
            sigdescr_np(WTERMSIG(status)));
   const pid_t dead = tracer;
   const bool command_is_there = notes && notes->command && proc::start_time(notes->command) == notes->command_began;
-  tracer = command_is_there ? notes->command : 0;  // who is to end when we are asked to
+  tracer = command_is_there ? notes->command : 0;  // signals are now passed on to CMD
   clean_up_behind(dead);
   if (notes) unmount(notes->directory);
   if (tracer) wait_for_end(tracer);
   return kSignalBase + WTERMSIG(status);
 }
 
-// What is thrown, which is a lack of memory, ends the work as an error does: everything is undone on the way out, as
-// far as that goes without memory.
+// An exception means a lack of memory. It ends the work like an error: destructors undo everything, as far as that is
+// possible without memory.
 int guarded(const std::function<int()>& work) {
   try {
     return work();
@@ -171,7 +171,7 @@ int run_supervised(Supervised where, const std::function<int()>& work) {
   const pid_t child = fork();
   if (child == 0) {
     supervisor = self;
-    prctl(PR_SET_PDEATHSIG, SIGTERM);  // wakes it from a write that nobody reads
+    prctl(PR_SET_PDEATHSIG, SIGTERM);  // also wakes it from a write to a pipe that nobody reads
     prctl(PR_SET_NAME, "kevtrace-tracer");
     if (notes) inproc::note_preparations_in(&notes->preparation);
     if (where == Supervised::OwnSession) setsid();

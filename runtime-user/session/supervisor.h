@@ -9,7 +9,8 @@
 
 namespace kevt::session {
 
-// Where the tracing process lives: beside CMD, which it starts for the user's terminal; or in a session of its own.
+// Where the tracing process lives: in the user's session, where it starts CMD on the user's terminal; or in a session
+// of its own.
 enum class Supervised : std::uint8_t { SameSession, OwnSession };
 
 // Runs `work` in a second process and returns what it returns. The first one passes SIGINT, SIGTERM and SIGHUP on; a
@@ -17,10 +18,10 @@ enum class Supervised : std::uint8_t { SameSession, OwnSession };
 // second process in the middle of its work, the first one takes the probes out of what it traced.
 int run_supervised(Supervised where, const std::function<int()>& work);
 
-// In `work`: the user's process is gone, nobody waits for the result.
+// For `work`: whether the first process is gone, so that nobody waits for the result.
 bool is_abandoned();
 
-// In `work`, for the supervisor: CMD runs, and a directory is mounted.
+// For `work`: tell the supervisor that CMD was started, and that a directory was mounted.
 void note_started(pid_t command);
 void note_mounted(const std::string& directory);
 

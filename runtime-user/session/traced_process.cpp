@@ -1,6 +1,5 @@
-// A session may live long: its processes load libraries, end, or become other programs. Whether the libraries changed
-// is seen in /proc/PID/maps; only then they are looked at again. The environment stays where it is, since printers
-// refer to it.
+// A session may live long: its processes load libraries, end, or become other programs. Libraries are looked at again
+// only if /proc/PID/maps has changed. The ProcessEnv object stays the same, since printers hold references to it.
 #include "runtime-user/session/traced_process.h"
 
 #include <fmt/format.h>
@@ -46,13 +45,13 @@ const target::TargetEnv& TracedProcess::env() {
 void TracedProcess::look_at_mappings() {
   std::string now = file_mappings(pid());
   if (now.empty() || now == mappings_) return;
-  if (!held.env->refresh()) return;  // it is ending
+  if (!held.env->refresh()) return;  // the process is ending
   mappings_ = std::move(now);
   ++env_version_;
   if (keeps_files()) held.env->keep_files();
 }
 
-// A return probe has the runtime look at every library that comes: it may walk stacks.
+// With return probes the runtime must see every library that is loaded, since it may unwind stacks.
 Result<void> TracedProcess::note_armed() {
   if (!held.runtime->has_returns()) return {};
   auto watched = held.runtime->watch_libraries();  // false: a static program, which gets no more libraries
@@ -87,7 +86,8 @@ Result<target::StackUnwinder*> TracedProcess::unwinder() {
     auto made = KEVT_TRY(target::StackUnwinder::of_process(pid()));
     unwinder_.emplace(std::move(made));
     held.env->keep_files();
-    // What comes is looked at before it is in a stack; where that cannot be, when it is found in one.
+    // Libraries are looked at when they are loaded, before stacks have their addresses; if that fails, when a stack has
+    // one.
     (void)held.runtime->watch_libraries();
   }
   return &*unwinder_;
@@ -130,8 +130,8 @@ bool TracedProcess::has_just_ended() {
   return told_ended_ = true;
 }
 
-// Records are read later than they are made, perhaps when the process has ended: what names its addresses is taken now,
-// and again whenever it tells that a library has come or gone.
+// Records are read later than they are made, perhaps after the process has ended. So the symbol files are opened now,
+// and again whenever a library is loaded or unloaded.
 Result<void> TracedProcess::keep_names_of_libraries() {
   names_libraries_ = true;
   held.env->keep_files();

@@ -16,7 +16,7 @@ class TracedProcess final : public engine::TracedTarget {
   std::string name() const override { return name_; }
   std::int32_t pid() const override { return pid_; }
   inproc::InprocRuntime& runtime() override { return *held.runtime; }
-  // Looks whether libraries have come or gone, unless it tells of each.
+  // First checks whether libraries were loaded or unloaded, unless the process reports each change itself.
   const target::TargetEnv& env() override;
   std::uint64_t env_version() const override { return env_version_; }
   const target::TargetEnv& known_env() const override { return *held.env; }
@@ -27,24 +27,25 @@ class TracedProcess final : public engine::TracedTarget {
   Result<target::StackUnwinder*> unwinder() override;
   std::optional<MappedFile> file_at(std::uint64_t address) const override;
 
-  // Records of it hold addresses that need names: those of its libraries are kept, as they come and go.
+  // To be called when records will hold addresses to be named: keeps the symbol files of libraries as they are loaded
+  // and unloaded.
   Result<void> keep_names_of_libraries();
-  // After its end: what was under way is counted as lost. True when that happened now.
+  // settle_if_ended(): once the process has ended, counts unfinished records as lost. True: it did so in this call.
   bool has_settled() const { return settled_; }
   bool settle_if_ended();
-  // A library has come or gone.
+  // To be called when a library was loaded or unloaded.
   void refresh_libraries();
-  // True when it became another program (exec), or ended, since the last call.
+  // True once: in the first call after the process became another program by exec, or ended.
   bool has_become_another();
   bool has_just_ended();
-  // Neither ended nor another program by now; children that it forked are not asked.
+  // Whether it has neither ended nor become another program. Forked children do not matter.
   bool is_traced() const {
     return !is_over && !settled_ && !has_given_way_ && held.runtime && !held.runtime->poll_exit();
   }
-  // It has, and that one is traced as another target.
+  // To be called when it has become another program, which is traced as another target.
   void give_way();
   bool has_given_way() const { return has_given_way_; }
-  // It has ended and is nobody's target any more: only its names are kept.
+  // To be called when it has ended and was removed from the engine: drops all but the names of its addresses.
   void keep_names();
 
   HeldProgram held;
@@ -55,19 +56,19 @@ class TracedProcess final : public engine::TracedTarget {
 
   pid_t pid_ = 0;
   std::string name_;
-  std::string mappings_;  // of files, when its libraries were last looked at
+  std::string mappings_;  // lines of /proc/PID/maps with a file, when its libraries were last looked at
   std::uint64_t env_version_ = 0;
   bool settled_ = false;
   bool replaced_ = false;  // by exec
   bool told_replaced_ = false;
   bool told_ended_ = false;
   bool names_libraries_ = false;
-  bool tells_of_libraries_ = false;  // so that nothing need be looked for meanwhile
+  bool tells_of_libraries_ = false;  // by itself, so that env() need not look
   bool has_given_way_ = false;
   unsigned looks_ = 0;
-  // Its addresses are looked up when it has ended.
+  // Whether its addresses may be looked up after it has ended.
   bool keeps_files() const { return unwinder_ || names_libraries_ || held.origin == Origin::Followed; }
-  std::optional<target::StackUnwinder> unwinder_;  // once asked for
+  std::optional<target::StackUnwinder> unwinder_;  // made when first asked for
 };
 
 }  // namespace kevt::session

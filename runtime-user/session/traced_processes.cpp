@@ -1,5 +1,5 @@
-// A ring, a counter, an address means nothing in another process, so each is a target of its own; what is theirs
-// together (definitions, counts, the order of records) is Tracing's.
+// A ring, counter or address means nothing in another process, so each process is a target of its own. Tracing has what
+// all share: definitions, counts, the order of records.
 //
 // A process that ends or becomes another program drops out; the others go on.
 #include "runtime-user/session/traced_processes.h"
@@ -54,10 +54,10 @@ Result<void> TracedProcesses::keep_names() {
 
 // ---- what comes and goes --------------------------------------------------------------------
 
-// A child of its own, or one of ours that has become another program: that one is over.
+// The program is a child's, or a traced process has become it by exec; in that case the former target gives way.
 void TracedProcesses::take_over(inproc::Tracee program, engine::Tracing& tracing) {
   const pid_t pid = program.pid();
-  const std::string name = proc::comm(pid);  // asked while it is held: let go, it may be over at once
+  const std::string name = proc::comm(pid);  // read while it is held: once let go, it may end at once
   Origin origin = Origin::Followed;
   for (const auto& process : all_) {
     if (process->pid() != pid || process->has_given_way()) continue;
@@ -72,7 +72,7 @@ void TracedProcesses::take_over(inproc::Tracee program, engine::Tracing& tracing
   add(*std::move(held));
   ++followed_;
   TracedProcess& process = *all_.back();
-  if (keeps_names_) (void)process.keep_names_of_libraries();  // else they are looked at when they are found in a record
+  if (keeps_names_) (void)process.keep_names_of_libraries();  // else when a record has such an address
   if (listener_.added) listener_.added(process);
   for (const engine::CodeRefusal& refusal : tracing.targets().add(process))
     if (refusal.command.empty() || told_.insert(refusal.command + ": " + refusal.reason).second)
@@ -87,7 +87,8 @@ void TracedProcesses::follow(engine::Tracing& tracing) {
   let_go_of_ended(tracing);
 }
 
-// Lines of their records may be made when somebody reads them: what names them needs is kept for the last ones.
+// Lines of an ended program's records may be printed later, so what is needed to name their addresses is kept for the
+// last names_kept_ programs.
 void TracedProcesses::let_go_of_ended(engine::Tracing& tracing) {
   ends_.note(all_);
   if (std::ranges::none_of(all_, [](const auto& process) { return process->is_over; })) return;
@@ -107,7 +108,7 @@ void TracedProcesses::let_go_of_ended(engine::Tracing& tracing) {
   for (; ended_.size() > names_kept_; ended_.pop_front()) tracing.targets().forget(*ended_.front());
 }
 
-// What was recorded in a library that goes is read while its names are known.
+// Drains first: records of a library that is unloaded are read while its symbols are known.
 void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing& tracing) {
   if (!process.runtime().is_asked_for_libraries()) return;
   tracing.drain();
@@ -175,7 +176,7 @@ void TracedProcesses::report_detach(const TracedProcess& process, inproc::Detach
   }
 }
 
-// Children last: one that is forked until its parent is free would be overlooked.
+// Children come last: one that is forked before the parent is left would be overlooked otherwise.
 bool TracedProcesses::leave(TracedProcess& process, const inproc::SharedSessions& sessions) {
   bool all_good = true;
   const auto note = [&](const Result<inproc::DetachResult>& left, const std::string& whose) {

@@ -1,5 +1,5 @@
-// TracedProcesses: the processes of one session, as targets of one Tracing: CMD, running ones, and what they become or
-// start by exec.
+// TracedProcesses: the processes of one session, as targets of one Tracing: CMD, attached processes, and the programs
+// that these become or start by exec.
 //
 //   CMD (Started) ─ fork, exec ─► Followed: another target     has ended, nothing can hit it ─► taken away
 //         └──────── exec ───────► Started: another target, CMD from now on; the one before has given way
@@ -29,42 +29,44 @@ namespace kevt::session {
 
 class TracedProcesses {
  public:
-  // Told of processes that come, before their code runs, and of those that are taken away.
+  // `added`: a followed program was added, and its code has not run yet; `removed`: one was removed.
   struct Listener {
     std::function<void(TracedProcess&)> added, removed;
   };
 
-  // `names_kept`: of how many followed programs that have ended the names of functions are kept.
+  // `names_kept`: for how many ended programs, the last ones, function names are kept.
   TracedProcesses(inproc::SessionOptions session, std::size_t names_kept, const Notices& report)
       : session_(std::move(session)), names_kept_(names_kept), report_(report) {}
   void listen(Listener listener) { listener_ = std::move(listener); }
 
-  // Both give an exit status when they failed, which has been reported.
+  // start() and attach() return an exit status if they failed; the reason has been reported.
   std::optional<int> start(const std::vector<std::string>& command);
   std::optional<int> attach(int pid);
   const std::vector<std::unique_ptr<TracedProcess>>& all() const { return all_; }
   std::vector<engine::TracedTarget*> targets() const;
-  // Lets them run.
+  // Lets all held processes run.
   void go();
-  // Records hold addresses that need names, also of processes that come later.
+  // To be called when records will hold addresses to be named; covers processes that are added later, too.
   Result<void> keep_names();
 
-  // Once a round: programs that were started, libraries that came, programs that are other ones now.
+  // Once a round: takes over programs that were started by exec, arms probes in loaded libraries, reports processes
+  // that became other programs.
   void step(engine::Tracing& tracing);
-  // Says which have become other programs since the last call.
+  // Reports processes that have become other programs since the last call.
   void report_replaced() const;
-  // Whether anything can still hit. Where CMD was started: whether that goes on.
+  // Whether tracing goes on. With CMD: whether CMD, or what it has become by exec, has not ended. With attached
+  // processes: whether one of them, or of the programs followed from them, lives.
   bool is_any_alive() const;
-  // Everything is taken out; false: reported where that failed.
+  // Removes everything from the processes. False: that failed somewhere, and has been reported.
   bool leave();
-  // Nothing is under way any more: what was begun and not committed is lost.
+  // To be called when nothing hits any more: counts unfinished records as lost.
   void settle();
-  // What was started and not let go, ends; what was running is left as it was.
+  // Kills a CMD that was not let go, and detaches from processes that ran already.
   void abandon();
 
-  // What CMD is now.
+  // The process that CMD is now, after any exec.
   TracedProcess& command() const;
-  // How CMD ended: wait(2) status of the last program that it has become.
+  // The wait(2) status of CMD, which may have become another program by exec.
   int end_of_command() const;
   std::size_t followed() const { return followed_; }
   std::size_t taken_away() const { return taken_away_; }
@@ -86,7 +88,7 @@ class TracedProcesses {
   std::vector<std::unique_ptr<TracedProcess>> all_;
   std::deque<std::unique_ptr<TracedProcess>> ended_;  // for names
   FollowedEnds ends_;
-  std::set<std::string> told_;  // what followed programs could not have and why, each once
+  std::set<std::string> told_;  // refusals in followed programs that were reported, each once
   std::size_t followed_ = 0, taken_away_ = 0, let_pass_ = 0;
   bool keeps_names_ = false;
 };

@@ -1,7 +1,8 @@
 // Names and attributes: what the kernel asks when somebody walks a path.
 //
-// The kernel asks once for names that last; names of probes it asks for each time, since they come and go by writes to
-// other files. A folder of instances/ lasts until the kernel itself asks to remove it, and forgets what was below it.
+// The kernel may cache names that last. It asks for names of probes each time, since they come and go by writes to
+// other files. A folder of instances/ lasts until the kernel itself asks to remove it, and the kernel then forgets the
+// names below it.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,7 +14,7 @@ namespace kevt::fuse {
 
 namespace {
 
-// trace_pipe_raw seems large, so that splice(2) reads it.
+// trace_pipe_raw reports this size, so that splice(2) reads it.
 constexpr off_t kEndless = off_t{1} << 60;
 constexpr double kLong = 3600;  // seconds
 
@@ -102,7 +103,7 @@ void getattr(fuse_req_t request, fuse_ino_t inode, fuse_file_info*) {
   serve_later(request, [request, inode](Mount::State& state) { reply_attributes(state, request, inode); });
 }
 
-// Owners and modes change as they do in the kernel's directory; sizes do not, and that is no error.
+// Changes of owner and mode take effect, as in the kernel's directory; a change of size is accepted without effect.
 void setattr(fuse_req_t request, fuse_ino_t inode, struct stat* wanted, int which, fuse_file_info*) {
   serve_later(request, [request, inode, to = *wanted, which](Mount::State& state) {
     if (const std::string* path = state.inodes.path_of(inode)) {

@@ -1,9 +1,8 @@
 // Folders: listing them, making and removing those of instances/.
 //
-// A listing tells the kernel of all attributes at once (readdirplus): `ls -lR` of an instance walks 11,000 names, and
-// would ask for each. What a folder holds for ever is listed once: the kernel keeps it. A listing is made when it is
-// read from its start; what
-// comes and goes meanwhile is seen when it is read again.
+// A listing gives the kernel all attributes at once (readdirplus): `ls -lR` of an instance walks 11,000 names, and
+// would ask for each. A folder whose names never change is listed once, and the kernel caches the list. A listing is
+// made when it is read from its start; later changes show when it is read from the start again.
 #include <sys/stat.h>
 
 #include <cerrno>
@@ -16,16 +15,16 @@ namespace {
 
 constexpr std::chrono::milliseconds kRemovalPatience{200};
 
-// Names, or names with all that is known of them.
+// Names alone, or names with their attributes.
 enum class Listing : std::uint8_t { Names, Entries };
 
-// What fits into one answer.
+// The part of a listing that fits into one answer.
 class ListingPiece {
  public:
   ListingPiece(Mount::State& state, fuse_req_t request, std::size_t size, Listing listing)
       : state_(state), request_(request), buffer_(size, '\0'), listing_(listing) {}
 
-  // False: there is no room for it. `next`: where a reader goes on behind it.
+  // False: there is no room for the entry. `next`: the offset at which the reader goes on behind the entry.
   bool add_dots(const std::string& name, off_t next) {
     struct stat status = {};
     status.st_ino = 1;
@@ -59,7 +58,7 @@ class ListingPiece {
     if (listing_ == Listing::Names) {
       needs = fuse_add_direntry(request_, place, room, name.c_str(), &status, next);
     } else {
-      fuse_entry_param unknown = {};  // number 0: the kernel is to ask
+      fuse_entry_param unknown = {};  // inode 0: the kernel asks for the entry itself
       unknown.attr = status;
       needs = fuse_add_direntry_plus(request_, place, room, name.c_str(), &unknown, next);
     }

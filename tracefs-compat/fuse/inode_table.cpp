@@ -12,7 +12,7 @@ InodeTable::InodeTable() {
 
 std::uint64_t InodeTable::number_of(const std::string& path) {
   const auto it = by_path_.find(path);
-  // One that is not known yet must not look like another one.
+  // The number of an unknown path must differ from all others, so it is a hash with the highest bit set.
   return it != by_path_.end() ? it->second : std::hash<std::string>()(path) | std::uint64_t{1} << 63;
 }
 

@@ -1,4 +1,4 @@
-// InodeTable: numbers for paths, as the kernel wants them, and what it was told to change of their attributes.
+// InodeTable: inode numbers for paths, and the attributes that chmod and chown have changed.
 #pragma once
 
 #include <sys/types.h>
@@ -13,7 +13,7 @@
 
 namespace kevt::fuse {
 
-// chmod and chown of a path; kept as long as the mount.
+// What chmod and chown changed of a path; kept as long as the mount.
 struct AttributeChange {
   std::optional<mode_t> mode;
   std::optional<uid_t> uid;
@@ -23,18 +23,18 @@ struct AttributeChange {
 class InodeTable {
  public:
   InodeTable();
-  // The number of a path, which the kernel now knows once more.
+  // The number of a path; adds 1 to the kernel's lookup count of the path.
   std::uint64_t look_up(const std::string& path);
   void forget(std::uint64_t inode, std::uint64_t lookups);
-  // The path and all below it have left: numbers that the kernel still knows of them name nothing any more, and what
-  // comes to the same paths gets others. What was changed of them is forgotten.
+  // Removes the path and all paths below it, and their changes of attributes. Their old numbers name nothing any more;
+  // a new file at the same path gets a new number.
   void remove(const std::string& path);
-  // The kernel keeps names of what is gone for as long as it has memory: of events that come and go there would be
-  // ever more. Once there are twice as many as the last time, those of which `is_there` says no leave.
+  // The kernel keeps names of files that are gone as long as it has memory, so with events that come and go the table
+  // would only grow. When it has doubled since the last time, removes the paths for which `is_there` is false.
   void remove_gone(const std::function<bool(const std::string& path)>& is_there);
-  // nullptr: no such number, or its path has left.
+  // nullptr: no such number, or its path was removed.
   const std::string* path_of(std::uint64_t inode) const;
-  // The number it has or would have; for directory listings.
+  // The number for directory listings; for a path that the kernel has not looked up, a made-up one.
   std::uint64_t number_of(const std::string& path);
 
   AttributeChange& change(const std::string& path) { return changes_[path]; }
@@ -46,9 +46,9 @@ class InodeTable {
     std::uint64_t lookups = 0;
   };
   static constexpr std::size_t kFewestLookedAt = 4096;
-  std::unordered_map<std::uint64_t, Known> known_;  // those that have not left
+  std::unordered_map<std::uint64_t, Known> known_;  // by number
   std::map<std::string, std::uint64_t> by_path_;
-  std::size_t look_at_ = kFewestLookedAt;  // so many: it is looked which are gone
+  std::size_t look_at_ = kFewestLookedAt;  // the size at which remove_gone() works next
   std::map<std::string, AttributeChange> changes_;
   std::uint64_t last_ = 1;  // 1 is the directory itself
 };

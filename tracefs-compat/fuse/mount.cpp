@@ -3,7 +3,7 @@
 //   receiving thread            serving thread (ptrace, runtime, engine, tree)
 //   kernel ─► libfuse ─► post ─► queue ─► tree ─► reply
 //
-// What of names the kernel may keep is said with each of them (entries.cpp, folders.cpp). Reads bypass the page cache.
+// Each reply tells the kernel how long it may cache a name (entries.cpp, folders.cpp). Reads bypass the page cache.
 // Mirrors nothing: FUSE's own protocol (libfuse 3.14).
 #include "tracefs-compat/fuse/mount.h"
 
@@ -45,7 +45,7 @@ void take_away_dead_mount(const std::string& directory) {
   }
 }
 
-// Receives until the session ends, or is to be received elsewhere. Signals belong to the serving thread.
+// Receives requests until the session ends or stops_receiver is set. Signals belong to the serving thread.
 void receive(Mount::State& state) {
   fuse_buf buffer = {};
   while (!fuse_session_exited(state.session) && !state.stops_receiver) {
@@ -61,7 +61,7 @@ void receive(Mount::State& state) {
 
 void do_nothing(int) {}
 
-// SIGUSR1 is what wakes the receiver when it is to end: where files are open, unmounting does not.
+// SIGUSR1 wakes the receiver when it is to end, since unmounting does not if files are open.
 void start_receiver(Mount::State& state) {
   struct sigaction action = {};
   action.sa_handler = do_nothing;
@@ -74,8 +74,8 @@ void start_receiver(Mount::State& state) {
   pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
-// What the receiver has taken from the kernel is in the queue then. (A session that has been told to exit throws away
-// what it reads.)
+// Afterwards all requests that the receiver has taken from the kernel are in the queue. (A session that has been told
+// to exit would throw away what it reads.)
 void stop_receiver(Mount::State& state) {
   if (!state.receiver.joinable()) return;
   state.stops_receiver = true;
@@ -88,10 +88,10 @@ void stop_receiver(Mount::State& state) {
 }
 
 // Requests that the kernel has ready are taken here, without waiting for more. A file's release is one of them: the
-// kernel queues it before close(2) returns, and nobody waits for its answer (fs/fuse/file.c, fuse_file_put). All others
-// fail, as they would a moment later: nobody answers a traced thread any more while it is stopped.
+// kernel queues it before close(2) returns, and nobody waits for its answer (fs/fuse/file.c, fuse_file_put). All other
+// requests fail, as they would a moment later when the mount is gone.
 void finish_requests(Mount::State& state) {
-  constexpr int kMostRequests = 4096;  // who asks without end does not keep the mount
+  constexpr int kMostRequests = 4096;  // bounded, so that endless requests do not keep the mount
   stop_receiver(state);
   state.is_closing = true;
   state.queue.run(std::chrono::microseconds(0));
@@ -105,7 +105,7 @@ void finish_requests(Mount::State& state) {
   std::free(buffer.mem);
 }
 
-// Between requests: none of them holds a path.
+// To be called between requests, when no request holds a path.
 void forget_gone(Mount::State& state) {
   state.inodes.remove_gone([&](const std::string& path) { return state.tree.attributes(path).has_value(); });
 }
@@ -129,7 +129,7 @@ Result<void> check_directory(Mount::State& state) {
   return {};
 }
 
-// As the kernel will write it.
+// Resolves links, so that the path is as the kernel writes it in mountinfo.
 void resolve_links(std::string& directory) {
   std::error_code failed;
   const auto resolved = std::filesystem::canonical(directory, failed);
@@ -167,7 +167,7 @@ Mount::~Mount() {
   if (!state_->session) return;
   refuse_waiting(*state_);
   fuse_session_exit(state_->session);
-  // Who unmounted it lazily has done that part, and what may be mounted there now is another one's.
+  // Somebody may have unmounted the directory lazily; what is mounted there now is then not ours.
   const bool is_there = !state_->device || device_mounted_on(state_->options.directory) == state_->device;
   if (state_->is_mounted && is_there) fuse_session_unmount(state_->session);
   stop_receiver(*state_);
@@ -196,7 +196,7 @@ void Mount::serve_with_receiver(const std::function<bool()>& step) {
   }
 }
 
-// Where nobody stands still while it works, one thread takes requests and carries them out.
+// If no process is stopped while requests are served, one thread takes requests and carries them out.
 void Mount::serve_alone(const std::function<bool()>& step) {
   using Clock = std::chrono::steady_clock;
   const int fd = fuse_session_fd(state_->session);

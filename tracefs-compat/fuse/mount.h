@@ -1,9 +1,9 @@
 // Mount: a tree as a directory of the system, through libfuse3. Nothing is decided here: requests become calls of the
-// tree, its errors errno.
+// tree, and the tree's errors become errno.
 //
-// Two threads where processes may be refused: one takes requests from the kernel; the one that called serve() carries
-// them out, and nobody else touches the tree. Otherwise that one does both. A read that has to wait is put aside and
-// answered when there is something, or when its caller is interrupted.
+// With RefusedProcesses there are two threads: one takes requests from the kernel, and the thread that called serve()
+// carries them out. Otherwise the thread of serve() does both. Only that thread touches the tree. A read that has to
+// wait is put aside, and answered when there is something to read or its caller is interrupted.
 #pragma once
 
 #include <sys/types.h>
@@ -22,12 +22,12 @@ namespace kevt::fuse {
 
 struct MountOptions {
   std::string directory;
-  std::optional<gid_t> group;                       // of all files; else the mounting user's
+  std::optional<gid_t> group;                       // of all files; nullopt: the mounting user's
   std::shared_ptr<const RefusedProcesses> refused;  // their requests fail with EDEADLK; nullptr: nobody is ever refused
   bool hides_files = false;                         // the directory need not be empty
 };
 
-// Who has a file open.
+// A thread that has opened a file of the mount.
 struct MountUser {
   pid_t tid = 0;
   std::string path;
@@ -35,18 +35,18 @@ struct MountUser {
 
 class Mount {
  public:
-  // A dead mount that is still on the directory is taken away first.
+  // First removes a dead mount that is still on the directory.
   // ENOTEMPTY: the directory is not empty.
   static Result<std::unique_ptr<Mount>> open(tree::Tree& tree, MountOptions options);
-  // Unmounts, also where it is busy (users() says by whom): nothing of it answers then.
+  // Unmounts, even if files are open (see users()); requests for those fail from then on.
   ~Mount();
 
-  // Serves until somebody unmounts it or `step` says no. `step` is called about every millisecond while something is
-  // armed, else a few times a second, and before readers that wait are looked at.
+  // Serves until somebody unmounts the directory or `step` returns false. `step` is called about every millisecond
+  // while something is armed, else every 50 ms; waiting readers are answered after each call.
   void serve(const std::function<bool()>& step);
-  // Files that are open; after serve(): that nobody has closed by then.
+  // The open files; after serve(), those that are still open.
   std::vector<MountUser> users() const;
-  // Does somebody read a stream whose end was not told yet, or was something else that is open used a moment ago?
+  // Whether a reader of a stream has not seen the end yet, or files are open and one was used in the last second.
   bool is_being_read() const;
 
   struct State;  // private to this folder

@@ -20,7 +20,7 @@ struct OpenFile {
   std::unique_ptr<tree::Handle> handle;
   std::string path;
   pid_t opener = 0;
-  fuse_pollhandle* poll = nullptr;  // somebody waits for it to become ready
+  fuse_pollhandle* poll = nullptr;  // set: a poll(2) waits for the file to become ready
 };
 
 struct OpenDirectory {
@@ -29,7 +29,7 @@ struct OpenDirectory {
   fuse_ino_t inode = 0;
 };
 
-// A read that found nothing.
+// A read that found nothing and waits.
 struct WaitingRead {
   std::uint64_t id = 0;
   fuse_req_t request = nullptr;
@@ -38,7 +38,8 @@ struct WaitingRead {
   std::size_t size = 0;
 };
 
-// A folder whose files were closed a moment ago: the kernel tells of that later than of its removal.
+// An rmdir that was answered EBUSY and is tried again: the kernel may report the close of its files later than the
+// rmdir.
 struct WaitingRemoval {
   fuse_req_t request = nullptr;
   std::string path;
@@ -55,10 +56,10 @@ struct Mount::State {
   std::optional<std::string> device;  // of the mount, as mountinfo names it; nullopt: not known
   bool made_directory = false;
   std::thread receiver;
-  pid_t last_caller = 0;                           // who is not us; where nobody else is refused
-  std::chrono::steady_clock::time_point last_use;  // of a file: opened or read
+  pid_t last_caller = 0;                           // last one known not to be ours; used without `refused`
+  std::chrono::steady_clock::time_point last_use;  // when a file was last opened or read
   std::atomic<bool> stops_receiver = false;
-  bool is_closing = false;              // on the serving thread: requests fail, but for what closes files
+  bool is_closing = false;              // on the serving thread: all requests but releases fail
   std::atomic<bool> has_ended = false;  // the receiver has returned: the kernel has taken the mount away, or it stops
   WorkQueue queue;
 
@@ -75,7 +76,8 @@ struct Mount::State {
 // Requests that libfuse hands over on the receiving thread (requests.cpp).
 const fuse_lowlevel_ops& mount_operations();
 Mount::State& state_of(fuse_req_t request);
-// Carries `work` out on the serving thread, unless the caller is one that must not wait for it.
+// Carries `work` out on the serving thread. A caller that must not wait for that thread (kevtrace itself,
+// RefusedProcesses) gets EDEADLK instead.
 void serve_later(fuse_req_t request, std::function<void(Mount::State&)> work);
 int errno_of(const Error& error);
 std::string joined(const std::string& directory, const char* name);
@@ -86,7 +88,7 @@ void forget(fuse_req_t request, fuse_ino_t inode, std::uint64_t lookups);
 void forget_many(fuse_req_t request, std::size_t count, fuse_forget_data* all);
 void getattr(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info);
 void setattr(fuse_req_t request, fuse_ino_t inode, struct stat* wanted, int which, fuse_file_info* info);
-// What the kernel is told of a path, which it knows once more then.
+// The entry that is sent to the kernel for a path; adds 1 to the kernel's lookup count.
 fuse_entry_param known_entry(Mount::State& state, const std::string& path, const tree::Attributes& attributes);
 void reply_entry(Mount::State& state, fuse_req_t request, const std::string& path);
 
@@ -97,15 +99,15 @@ void readdirplus(fuse_req_t request, fuse_ino_t inode, std::size_t size, off_t o
 void releasedir(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info);
 void make_folder(fuse_req_t request, fuse_ino_t parent, const char* name, mode_t mode);
 void remove_folder(fuse_req_t request, fuse_ino_t parent, const char* name);
-// Tries again what was busy.
+// Tries the waiting rmdirs again.
 void retry_removals(Mount::State& state);
 
 // reads.cpp
 void read_file(fuse_req_t request, fuse_ino_t inode, std::size_t size, off_t offset, fuse_file_info* info);
 void poll_file(fuse_req_t request, fuse_ino_t inode, fuse_file_info* info, fuse_pollhandle* handle);
-// Answers what has become ready.
+// Answers waiting reads, polls and rmdirs that have become ready.
 void answer_waiting(Mount::State& state);
-// Ends what still waits: the mount goes away.
+// Fails all waiting reads and rmdirs, since the mount goes away.
 void refuse_waiting(Mount::State& state);
 
 }  // namespace kevt::fuse

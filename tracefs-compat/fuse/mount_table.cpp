@@ -1,4 +1,5 @@
-// Whether a mount is still where it was made is not asked of the directory: whoever serves it would ask itself.
+// Whether a mount is still in its place is not asked by a stat of the directory: the server would have to answer
+// itself.
 //
 //   36 35 0:44 / /tmp/t rw,nosuid,nodev shared:7 - fuse.kevtrace kevtrace rw,user_id=0    blanks in paths are \040
 //

@@ -1,4 +1,4 @@
-// What /proc/self/mountinfo says of a directory.
+// Looks a directory up in /proc/self/mountinfo.
 #pragma once
 
 #include <optional>
@@ -7,10 +7,10 @@
 
 namespace kevt::fuse {
 
-// "MAJOR:MINOR" of the file system that was mounted on `directory` last, in a text of mountinfo; nullopt: none is.
-// `directory` is as the kernel writes it: absolute, without links.
+// "MAJOR:MINOR" of the file system that was mounted on `directory` last; nullopt: none is. `mountinfo`: the text to
+// search; `directory`: absolute and without links, as the kernel writes it.
 std::optional<std::string> device_mounted_on(const std::string& directory, std::string_view mountinfo);
-// The same, now.
+// The same by the present mountinfo.
 std::optional<std::string> device_mounted_on(const std::string& directory);
 
 }  // namespace kevt::fuse

@@ -1,4 +1,5 @@
-// RefusedProcesses: who may not use a mount, because it may stand still while the mount works on it.
+// RefusedProcesses: processes that may not use a mount, because they may be stopped while the mount's thread works on
+// them.
 #pragma once
 
 #include <sys/types.h>
@@ -8,10 +9,10 @@
 
 namespace kevt::fuse {
 
-// From any thread.
+// All functions may be called from any thread.
 class RefusedProcesses {
  public:
-  // A process may be there more than once, and is refused until it was removed as often: exec keeps its pid.
+  // A process may be added several times, and is refused until it was removed as often: exec keeps the pid.
   void add(pid_t process);
   void remove(pid_t process);
   bool has_thread(pid_t tid) const;

@@ -1,7 +1,7 @@
-// Requests of the kernel, one function each: what is asked is copied, the rest happens on the serving thread.
+// Requests of the kernel, one function each: the arguments are copied, the work is done on the serving thread.
 //
-// A process that is being traced may stand still under ptrace while the serving thread changes it. If it waited for the
-// mount at that moment, both would wait for ever; so its requests, and our own, are refused right here with EDEADLK.
+// A traced process may be stopped by ptrace while the serving thread changes it. If it waited for the mount at that
+// moment, both would wait for ever; so its requests, and our own, are refused right here with EDEADLK.
 #include <fmt/format.h>
 #include <unistd.h>
 

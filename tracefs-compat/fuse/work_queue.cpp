@@ -1,4 +1,4 @@
-// All that waits is taken at once and done in order, outside the lock.
+// run() takes all posted work at once and does it in order, outside the lock.
 #include "tracefs-compat/fuse/work_queue.h"
 
 namespace kevt::fuse {

@@ -1,4 +1,4 @@
-// WorkQueue: hands work from other threads to one. The tree, the engine and ptrace all live on that one.
+// WorkQueue: hands work from other threads to one thread, on which tree, engine and ptrace live.
 #pragma once
 
 #include <chrono>
@@ -13,7 +13,7 @@ class WorkQueue {
  public:
   // From any thread.
   void post(std::function<void()> work);
-  // On the one thread: does what is there, or waits for it, no longer than `wait`.
+  // On that one thread: does all posted work; if there is none, waits for some, at most `wait`.
   void run(std::chrono::microseconds wait);
 
  private:

@@ -109,7 +109,7 @@ Result<void> write_mask(const Place& place, std::string_view text) {
   return {};
 }
 
-// Closing it shrinks the buffer to nothing, when it was open for writing: `grep -r` is no reason to lose a trace.
+// Closing the file shrinks the buffer to nothing, but only if it was open for writing: `grep -r` must not lose a trace.
 class FreeBufferHandle final : public Handle {
  public:
   explicit FreeBufferHandle(const Place& place) : place_(place) {}
@@ -141,7 +141,7 @@ Opened open_buffer_total_size(const Place& place, const OpenRequest&) {
   });
 }
 
-// How full the buffer is when a waiting reader is woken; here it is woken by the first record: 0.
+// How full the buffer must be to wake a waiting reader, in percent; here 0, as the first record wakes the reader.
 Opened open_buffer_percent(const Place&, const OpenRequest&) {
   return open_text({.read = []() -> Result<std::string> { return std::string("0\n"); },
                     .write = [](std::string_view text, const Caller&) -> Result<void> {
@@ -163,7 +163,7 @@ Opened open_stats(const Place& place, const OpenRequest&) {
 
 Opened open_tracing_on(const Place& place, const OpenRequest&) {
   return open_text({.read = [place]() -> Result<std::string> {
-                      place.tracing->drain();  // what was hit may have switched it
+                      place.tracing->drain();  // triggers of earlier hits may switch it
                       return std::string(place.instance->tracing_on ? "1\n" : "0\n");
                     },
                     .write = [place](std::string_view text, const Caller&) -> Result<void> {

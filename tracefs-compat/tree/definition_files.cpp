@@ -27,7 +27,7 @@ Opened open_definitions(const Place& place, const OpenRequest& request, EventsFi
                     .write_some = {}});
 }
 
-// A line for each probe, in the order of their definitions; those of one event have its name.
+// One line for each probe, in the order of definitions, with the name of the probe's event.
 std::string profile(const engine::Tracing& tracing, EventsFile file) {
   std::string text;
   for (const engine::EventProbe* probe : tracing.events().probes_of(file)) {

@@ -16,7 +16,7 @@ namespace {
 using engine::EventState;
 using engine::TracedEvent;
 
-// An event of an open file: it may be gone when it is used.
+// The event of an open file, found by its id at each use: it may have been deleted.
 struct EventRef {
   engine::Tracing* tracing;
   engine::Instance* instance;
@@ -134,7 +134,7 @@ Opened open_event_enable(const Place& place, const OpenRequest&) {
   return edit_event(
       place,
       [](const EventRef& ref, const TracedEvent&) {
-        ref.tracing->drain();  // what was hit may have switched it
+        ref.tracing->drain();  // triggers of earlier hits may switch it
         return enable_text(ref.state());
       },
       [](const EventRef& ref, const TracedEvent& event, std::string_view text) -> Result<void> {
@@ -176,7 +176,7 @@ Opened open_event_trigger(const Place& place, const OpenRequest& request) {
   return edit_event(
       place,
       [](const EventRef& ref, const TracedEvent& event) {
-        ref.tracing->drain();  // what was hit counts down
+        ref.tracing->drain();  // earlier hits count down
         return ref.tracing->triggers().text(*ref.instance, event);
       },
       [](const EventRef& ref, const TracedEvent& event, std::string_view text) {
@@ -203,7 +203,7 @@ Opened open_marker_trigger(const Place& place, const OpenRequest& request) {
 // Without a histogram it is empty.
 Opened open_event_hist(const Place& place, const OpenRequest&) {
   return read_event(place, [](const EventRef& ref, const TracedEvent& event) {
-    ref.tracing->drain();  // what was hit is counted
+    ref.tracing->drain();  // earlier hits are counted
     return ref.tracing->triggers().hist_text(*ref.instance, event);
   });
 }

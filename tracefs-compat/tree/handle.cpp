@@ -1,5 +1,5 @@
 // Texts are made whole at the first read and kept until the file is read from its start again, as the kernel's
-// sequential files are by most of their readers. Reading in pieces therefore never sees half of a change.
+// sequential files are by most of their readers. So a reader that reads in pieces never sees half of a change.
 #include "tracefs-compat/tree/handle.h"
 
 #include <algorithm>

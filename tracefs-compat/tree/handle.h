@@ -15,7 +15,7 @@
 
 namespace kevt::tree {
 
-// Who opens or writes.
+// The thread that opens or writes.
 struct Caller {
   pid_t tid = 0;
   std::string comm;
@@ -33,29 +33,30 @@ enum class Waiting : std::uint8_t { Allowed, Refused };  // O_NONBLOCK
 class Handle {
  public:
   virtual ~Handle() = default;
-  // Fills `out` from `offset`; 0: the end. EAGAIN: there is nothing yet; with Waiting::Allowed the caller asks again
-  // when is_ready() says so. Streams go on where they are, whatever `offset` is.
+  // Reads into `out` from `offset`; 0: end of file. EAGAIN: there is nothing yet; with Waiting::Allowed the caller
+  // tries again once is_ready() is true. A stream ignores `offset` and goes on behind the last read.
   virtual Result<std::size_t> read(std::uint64_t offset, std::span<char> out, Waiting waiting) = 0;
-  // What was written whole; one call is one write(2). Fewer bytes than given: the rest is to be written again.
+  // One call is one write(2). Returns how many bytes were taken; the caller writes the rest in another call.
   virtual Result<std::size_t> write(std::string_view data, const Caller& caller) = 0;
   virtual bool is_ready() { return true; }
-  // A stream whose reader has not been told its end yet.
+  // Whether this is a stream that has not reported its end to its reader yet.
   virtual bool awaits_end() const { return false; }
 };
 
-// A file that is made anew when it is read from its start, and whose writes are commands.
+// A file whose text is made anew when it is read from its start, and whose writes are commands.
 struct TextFile {
   std::function<Result<std::string>()> read;                           // empty: EINVAL
   std::function<Result<void>(std::string_view, const Caller&)> write;  // empty: EINVAL
   std::function<Result<std::size_t>(std::string_view)> write_some;     // instead of `write`
 };
 std::unique_ptr<Handle> open_text(TextFile file);
-// One that can only be read.
+// A text file that can only be read.
 std::unique_ptr<Handle> read_only(std::function<Result<std::string>()> read);
 
 inline std::unexpected<Error> fails(int value) { return std::unexpected(Error::of_errno(value)); }
 
-// As kstrtoul() reads it: a number and at most one '\n'; base 0: 0x, 0 or decimal. EINVAL, ERANGE.
+// Parses as kstrtoul(): a number and at most one '\n'; base 0: 0x is hexadecimal, a leading 0 octal, else decimal.
+// EINVAL, ERANGE.
 Result<std::uint64_t> parse_number(std::string_view text, int base);
 std::string_view stripped(std::string_view text);
 

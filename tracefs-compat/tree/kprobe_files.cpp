@@ -1,4 +1,4 @@
-// debug/kprobes/: what the kernel has in debugfs: which probes there are and how they stand; all of them on or off.
+// debug/kprobes/: as in the kernel's debugfs: the list of probes with their states, and a switch for all of them.
 //
 //   00007f3c1b2f4a10  k  open64+0x0  libc.so.6 [OPTIMIZED]
 //
@@ -31,7 +31,7 @@ std::string_view state_text(const runtime::ArmStatus& status) {
   return "";
 }
 
-// Where the probe is, or would be, in a target; 0: nowhere.
+// The probe's address in a target, whether armed or not; 0: it has none.
 std::uint64_t address_of(const model::Definition& definition, const target::TargetEnv& env) {
   if (const auto* place = std::get_if<model::AddressPlace>(&definition.place)) return place->address;
   const auto* place = std::get_if<model::SymbolPlace>(&definition.place);
@@ -87,7 +87,7 @@ Opened open_kprobes_list(const Place& place, const OpenRequest&) {
       {.read = [place]() -> Result<std::string> { return list_text(*place.tracing); }, .write = {}, .write_some = {}});
 }
 
-// There is no function tracer; tools look here for what can be probed.
+// There is no function tracer, but tools read these files to learn what can be probed.
 Opened open_available_functions(const Place& place, const OpenRequest&) {
   return open_text({.read = [place]() -> Result<std::string> {
                       std::string text;

@@ -1,8 +1,8 @@
-// The table of virtual files: which paths there are, and who makes each. A new file is a row and a function.
+// The table of virtual files: which paths exist, and which function opens each. A new file is a row and a function.
 //
 //   {"events/{group}/{event}/enable", 0640, Scope::EveryInstance, open_event_enable}
 //
-// A name in braces stands for what there is of it now (node_names.cpp); directories follow from the paths.
+// A name in braces stands for every existing name of that sort (names_of()); directories follow from the paths.
 #pragma once
 
 #include <span>
@@ -15,7 +15,7 @@
 
 namespace kevt::tree {
 
-// Where a file stands.
+// The place of one file in the tree.
 struct Place {
   engine::Tracing* tracing = nullptr;
   engine::Instance* instance = nullptr;
@@ -29,15 +29,15 @@ struct FileKind {
   mode_t mode;
   Scope scope;
   Result<std::unique_ptr<Handle>> (*open)(const Place& place, const OpenRequest& request);
-  bool (*is_there)(const Place& place) = nullptr;  // absent: wherever its pattern fits
+  bool (*is_there)(const Place& place) = nullptr;  // nullptr: exists wherever its pattern fits
 };
 std::span<const FileKind> file_kinds();
 
-// What the name in braces may be at `place`; `wildcard` without them.
+// The names that a pattern's name in braces stands for at `place`. `wildcard` is without the braces.
 std::vector<std::string> names_of(std::string_view wildcard, const Place& place);
 bool is_name_of(std::string_view wildcard, const Place& place, std::string_view name);
 
-// The CPU that "cpu3" names; files of no CPU: nullopt.
+// The CPU of a file below a folder such as "cpu3"; nullopt: the file is of no single CPU.
 std::optional<std::uint32_t> cpu_of(const Place& place);
 
 using Opened = Result<std::unique_ptr<Handle>>;

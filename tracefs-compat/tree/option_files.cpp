@@ -90,7 +90,7 @@ Opened open_tracing_thresh(const Place&, const OpenRequest&) {
                     .write_some = {}});
 }
 
-// What is written is read again: no tracer here measures a latency.
+// The file reads what was written: no tracer here measures a latency.
 Opened open_tracing_max_latency(const Place& place, const OpenRequest&) {
   constexpr std::uint64_t kNsOfMicrosecond = 1000;
   engine::Instance& instance = *place.instance;
@@ -106,7 +106,7 @@ Opened open_tracing_max_latency(const Place& place, const OpenRequest&) {
                     .write_some = {}});
 }
 
-// Kernels built without the tracers that measure it have none.
+// A kernel built without the tracers that measure latency does not have the file.
 bool has_max_latency(const Place& place) {
   const auto version = place.tracing->options().check.dialect.version();
   return !version || *version < dialect::version_of(dialect::Kernel::Linux7_2);

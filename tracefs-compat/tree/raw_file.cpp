@@ -1,8 +1,8 @@
 // per_cpu/cpuN/trace_pipe_raw: the pages of the buffer as they are, consumed.
 //
-// One page at a time, or as many as the reader has room for; a reader with less room gets a page in pieces. A page that
-// is still being filled is handed out when nothing else is there, and a new one begun: who reads fast gets pages with
-// little in them. Mirrors tracing_buffers_read() of kernel/trace/trace.c (6.1).
+// One page at a time, or as many as the reader has room for; a reader with less room gets a page in pieces. If there is
+// no full page, the page that is being filled is handed out and a new one is begun: a fast reader gets nearly empty
+// pages. Mirrors tracing_buffers_read() of kernel/trace/trace.c (6.1).
 #include <algorithm>
 #include <array>
 #include <cerrno>
@@ -63,7 +63,7 @@ class RawHandle final : public Handle {
   std::uint64_t last_ns_ = 0;  // of the last page handed out
   bool was_told_end_ = false;
   std::array<std::uint8_t, layout::kRingPageBytes> page_;
-  std::size_t at_ = layout::kRingPageBytes;  // of page_: what was handed out
+  std::size_t at_ = layout::kRingPageBytes;  // bytes of page_ already read
 };
 
 }  // namespace

@@ -1,5 +1,5 @@
-// README: programs look in it for what they may use, by searching for the exact strings of the kernel's. It names what
-// works here, and nothing else: eprobes, function, tracepoint and watch probes where BPF traces the kernel.
+// README: programs search it for exact strings of the kernel's README to learn what they may use. It names only what
+// works here: eprobes, function, tracepoint and watch probes where BPF traces the kernel.
 #include <algorithm>
 
 #include "tracefs-compat/tree/node_table.h"

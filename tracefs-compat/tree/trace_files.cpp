@@ -1,10 +1,10 @@
-// trace and snapshot: what is in the buffer, not consumed; trace_pipe: consumed, waiting for more.
+// trace and snapshot read the buffer without consuming it; trace_pipe consumes it and waits for more.
 //
-// A reader of `trace` walks a cursor and keeps nothing but the piece it is about to hand out: 64 MiB of records are
-// never one text. A walk ends after as many records as there were when it began: where reading itself is traced, there
-// would be no end. Reading again what was read starts a new one. While the reader sleeps, records may be overwritten
-// under its cursor; it goes on with the oldest there is, as the kernel's readers do. Mirrors s_start() … s_show(),
-// tracing_read_pipe(), tracing_open_pipe() of kernel/trace/trace.c (6.1).
+// A reader of `trace` walks a cursor and holds only the next piece of text: 64 MiB of records never become one text. A
+// walk ends after as many records as there were at its begin, since it would never end if reading itself is traced.
+// Reading an earlier offset starts a new walk. While the reader sleeps, records may be overwritten under its cursor; it
+// goes on with the oldest there is, as the kernel's readers do. Mirrors s_start() … s_show(), tracing_read_pipe(),
+// tracing_open_pipe() of kernel/trace/trace.c (6.1).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -27,12 +27,12 @@ class TraceHandle final : public Handle {
       : place_(place), which_(which), cpu_(cpu_of(place)), text_(*place.tracing) {
     pauses_ = which == Which::Buffer && place.instance->options.has(engine::TraceOption::PauseOnTrace);
     if (!pauses_) return;
-    place.tracing->drain();  // what was hit before is recorded
+    place.tracing->drain();  // earlier hits are recorded
     ++place.instance->pauses;
   }
   ~TraceHandle() override {
     if (!pauses_) return;
-    place_.tracing->drain();  // what was hit meanwhile is not
+    place_.tracing->drain();  // hits during the pause are not
     --place_.instance->pauses;
   }
 
@@ -49,11 +49,11 @@ class TraceHandle final : public Handle {
     if (offset != begin_) return 0;
     const std::size_t count = std::min(out.size(), made_.size());
     std::memcpy(out.data(), made_.text().data() + dropped_, count);
-    if (count == 0 && buffer) left_ = buffer->stats(cpu_).entries;  // who asks again gets what has come since
+    if (count == 0 && buffer) left_ = buffer->stats(cpu_).entries;  // the next read gets records that came since
     return count;
   }
 
-  // `echo > trace` truncates when it opens; what it writes says nothing.
+  // `echo > trace` truncates when it opens the file; the text that it writes is ignored.
   Result<std::size_t> write(std::string_view data, const Caller& caller) override {
     if (which_ == Which::Buffer) return data.size();
     KEVT_TRY(write_snapshot(data, caller));
@@ -82,7 +82,7 @@ class TraceHandle final : public Handle {
     made_.text() += engine::TraceText::header(*place_.instance, *buffer, cpu_);
   }
 
-  // Takes bytes away from the front; the text itself is cut when much of it is gone.
+  // Drops bytes at the front; the string is cut only when many were dropped.
   void drop(std::size_t count) {
     begin_ += count;
     dropped_ += count;
@@ -140,7 +140,7 @@ class TraceHandle final : public Handle {
     return {};
   }
 
-  // The text that is made, without what was dropped.
+  // The text without the dropped bytes.
   struct Made {
     explicit Made(std::size_t& dropped) : dropped_(dropped) {}
     std::string& text() { return text_; }
@@ -166,7 +166,7 @@ class TraceHandle final : public Handle {
   bool pauses_ = false;
 };
 
-// A consumer has its CPUs to itself.
+// Only one consumer may read a CPU.
 class PipeHandle final : public Handle {
  public:
   explicit PipeHandle(const Place& place)

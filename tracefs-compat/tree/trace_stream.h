@@ -7,7 +7,7 @@
 
 namespace kevt::tree {
 
-// Text that was made and not handed out yet.
+// Text that was made but not yet read.
 class Leftover {
  public:
   std::string& text() { return text_; }

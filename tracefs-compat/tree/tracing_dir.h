@@ -1,5 +1,5 @@
-// TracingDir: a tracing directory as its users see it, wherever it is: the tree in this process, or any directory (our
-// mount, or the kernel's own). There is no second way to reach what is behind it.
+// TracingDir: a tracing directory as its users see it: the tree in this process, or any directory (our mount, or the
+// kernel's own). Users have no other access to what is behind it.
 #pragma once
 
 #include <memory>
@@ -24,12 +24,12 @@ class TracingDir {
   virtual Result<std::vector<DirectoryEntry>> list(std::string_view path) = 0;
   virtual Result<void> make_directory(std::string_view path) = 0;
   virtual Result<void> remove_directory(std::string_view path) = 0;
-  // What is there now of a file that waits, at most `limit` bytes; empty: nothing yet. The file stays open between
-  // calls.
+  // Reads what a waiting file (trace_pipe) has now, at most `limit` bytes, without waiting; empty: nothing yet. The
+  // file stays open between calls.
   virtual Result<std::string> read_ready(std::string_view path, std::size_t limit) = 0;
 };
 
-// On the tree's thread.
+// To be used on the tree's thread.
 std::unique_ptr<TracingDir> tracing_dir(Tree& tree);
 std::unique_ptr<TracingDir> tracing_dir(std::string directory);
 

@@ -3,7 +3,7 @@
 //   instances/i/events/kprobes/op/enable
 //   └ instance `i` ┘ └ the pattern events/{group}/{event}/enable with group=kprobes, event=op ┘
 //
-// What is a proper prefix of some pattern is a directory. A literal segment wins over a name in braces.
+// A proper prefix of some pattern is a directory. A literal segment wins over a name in braces.
 #include "tracefs-compat/tree/tree.h"
 
 #include <algorithm>
@@ -47,7 +47,7 @@ const std::vector<std::vector<std::string_view>>& patterns() {
 bool is_wildcard(std::string_view segment) { return segment.starts_with('{'); }
 std::string_view wildcard_of(std::string_view segment) { return segment.substr(1, segment.size() - 2); }
 
-// Cheap, and enough to rule most patterns out.
+// A cheap test that rules most patterns out.
 bool may_match(const std::vector<std::string_view>& pattern, const std::vector<std::string_view>& path) {
   if (path.size() > pattern.size()) return false;
   for (std::size_t i = 0; i < path.size(); ++i)
@@ -81,7 +81,7 @@ class InstanceHandle final : public Handle {
   Result<std::size_t> read(std::uint64_t offset, std::span<char> out, Waiting waiting) override {
     return inner_->read(offset, out, waiting);
   }
-  // What was hit before the write is judged by what held then.
+  // Hits before the write are judged by the state before the write.
   Result<std::size_t> write(std::string_view data, const Caller& caller) override {
     tracing_.drain();
     return inner_->write(data, caller);
@@ -99,8 +99,8 @@ class InstanceHandle final : public Handle {
 
 namespace {
 
-// Of a path and what its braces stand for: events that the kernel has stay, and their groups, whatever probes are in
-// them; other names in events/ come and go.
+// Whether a path lasts; `names`: what its braces stand for. Static events and their groups last, even if the groups
+// have probes, too; other names in events/ come and go.
 bool is_lasting(const engine::EventTable& events, std::span<const std::string_view> path,
                 std::span<const std::string> names) {
   if (path.size() < 2 || path[0] != "events" || path[1] == "ftrace" || names.empty()) return true;
@@ -165,7 +165,7 @@ Result<Attributes> Tree::attributes(std::string_view path) const {
   return Attributes{true, kDirectoryMode, lasts, lasts && !gets_more};
 }
 
-// What the patterns say of `found`; literal names come before those in braces.
+// Appends the entries that the patterns give for `found`; literal names come before those in braces.
 void Tree::list_files(const Found& found, std::vector<DirectoryEntry>& list) const {
   const bool is_top = found.place.instance == &tracing_.top();
   auto path = found.path;
@@ -203,7 +203,7 @@ void Tree::list_files(const Found& found, std::vector<DirectoryEntry>& list) con
   }
 }
 
-// In the order of the names; several patterns may speak of one.
+// Sorted by name, without repetitions: several patterns may give the same name.
 Result<std::vector<DirectoryEntry>> Tree::list(std::string_view path) const {
   const auto found = find(path);
   if (!found) return fails(ENOENT);

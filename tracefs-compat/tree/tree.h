@@ -20,14 +20,14 @@ namespace kevt::tree {
 struct Attributes {
   bool is_directory = false;
   mode_t mode = 0;           // permissions
-  bool lasts = false;        // it is there as long as the tree, or the instance that it is of
-  bool keeps_names = false;  // a directory that lasts, and so does all that is in it: nothing comes to it
+  bool lasts = false;        // exists as long as the tree, or as its instance
+  bool keeps_names = false;  // a directory that lasts and whose list of names never changes
 };
 
 struct DirectoryEntry {
   std::string name;
   bool is_directory = false;
-  // As Attributes has them; in listings of a tree alone.
+  // As in Attributes; set only in listings of a Tree.
   mode_t mode = 0;
   bool lasts = false;
 };
@@ -36,12 +36,12 @@ class Tree {
  public:
   explicit Tree(engine::Tracing& tracing) : tracing_(tracing) {}
 
-  // ENOENT where there is nothing.
+  // ENOENT: the path does not exist.
   Result<Attributes> attributes(std::string_view path) const;
   Result<std::vector<DirectoryEntry>> list(std::string_view path) const;
-  // The handle must not outlive the tree. Its instance cannot be removed meanwhile.
+  // The handle must not outlive the tree. While it exists, its instance cannot be removed.
   Result<std::unique_ptr<Handle>> open(std::string_view path, const OpenRequest& request);
-  // Folders are made and removed in instances/ alone: EPERM elsewhere.
+  // Folders can be made and removed only in instances/; elsewhere EPERM.
   Result<void> make_directory(std::string_view path);
   Result<void> remove_directory(std::string_view path);
 

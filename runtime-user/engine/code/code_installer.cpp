@@ -12,9 +12,9 @@ namespace kevt::engine {
 
 namespace {
 
-constexpr std::size_t kMostKept = 4096;  // images of code: filters may change for ever
+constexpr std::size_t kMostKept = 4096;  // code images; bounded, since a filter may change any number of times
 
-// Why a probe would wait for its library for ever; empty: it would not.
+// Why a probe would wait in vain for its library; empty: the target reports libraries.
 std::string why_not_watched(TracedTarget& target) {
   const auto watched = target.watch_libraries();
   if (watched && *watched) return "";
@@ -26,7 +26,7 @@ std::string why_not_watched(TracedTarget& target) {
 
 struct CodeInstaller::LookedUp {
   std::vector<CheckedProbe> probes;
-  std::vector<ProbeHandles> handles;  // of each request: 0 for the next of `probes`
+  std::vector<ProbeHandles> handles;  // by request; 0 stands for the next of `probes`
 };
 
 CodeInstaller::CodeInstaller(const StaticEvents* statics, const pipeline::CodeStore* precompiled)
@@ -64,8 +64,8 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodeInstaller::check(con
   return checked;
 }
 
-// Those that wait for their library wait only where it is watched, and looked for once more then: it may have come
-// before. Without `refusals` the first one is the answer.
+// A probe may wait for its library only if the target reports libraries. Once that is so it is looked up once more: the
+// library may have been loaded just before. `refusals` nullptr: returns the first refusal.
 std::expected<CodeInstaller::LookedUp, CodeRefusal> CodeInstaller::look_up(std::span<const CodeRequest* const> requests,
                                                                            TracedTarget& target,
                                                                            std::vector<CodeRefusal>* refusals) {
@@ -131,13 +131,13 @@ ProbeHandles CodeInstaller::install_deferred(std::span<const DeferredProbes> def
                                              std::vector<CodeRefusal>& refusals) {
   CodePlacer placer = this->placer(target);
   std::vector<CheckedProbe> probes;
-  std::vector<runtime::ProbeHandle*> places;  // of their handles
+  std::vector<runtime::ProbeHandle*> places;  // where their handles go
   for (const auto& [request, handles] : deferred)
     for (std::size_t i = 0; i < handles->size(); ++i) {
       runtime::ProbeHandle& handle = (*handles)[i];
       if (handle != kDeferred) continue;
       auto checked = check(placer, target, request->event->probes[i], *request);
-      if (checked && !*checked) continue;  // another library has come
+      if (checked && !*checked) continue;  // it was another library that was loaded
       handle = kRefused;
       if (!checked) {
         refusals.push_back(std::move(checked.error()));

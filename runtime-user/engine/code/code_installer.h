@@ -1,5 +1,5 @@
-// CodeInstaller: looks probes up in one target, and installs their code there, disarmed. What was compiled is kept for
-// the next target, and for what comes back.
+// CodeInstaller: looks probes up in one target and installs their code there, disarmed. Compiled code is cached, so
+// that the next target or the same filter later need not compile it again.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@
 
 namespace kevt::engine {
 
-// What a request has in one target, some of it kDeferred.
+// The handles of one request's probes in one target; some of them are kDeferred.
 struct DeferredProbes {
   const CodeRequest* request = nullptr;
   ProbeHandles* handles = nullptr;
@@ -25,25 +25,26 @@ struct DeferredProbes {
 
 class CodeInstaller {
  public:
-  // `statics`: what eprobes may stand on, or nullptr. `precompiled`: code that need not be compiled, or nullptr; it
-  // outlives this.
+  // `statics`: the static events that eprobes may stand on, or nullptr. `precompiled`: code that need not be compiled,
+  // or nullptr; it outlives this object.
   CodeInstaller(const StaticEvents* statics, const pipeline::CodeStore* precompiled);
 
-  // A probe as it was just looked up in a target: the next installation need not do it again, unless the target has
-  // changed.
+  // Passes in the result of looking a probe up in a target, so that the next installation need not look it up again.
+  // Ignored if the target's env_version() has changed by then.
   void expect(const TracedTarget& target, std::uint64_t serial, pipeline::CheckedEvent checked) {
     expected_[&target].insert_or_assign(serial, Expected{target.env_version(), std::move(checked)});
   }
   void expect_nothing() { expected_.clear(); }
 
-  // The handles of each request, one per probe: placed, or kDeferred. All of them, or none and the first refusal.
+  // Installs the probes of all requests, or none and returns the first refusal. Result: for each request one handle per
+  // probe, placed or kDeferred.
   std::expected<std::vector<ProbeHandles>, CodeRefusal> install(std::span<const CodeRequest* const> requests,
                                                                 TracedTarget& target);
-  // As install(). What the target cannot have is kRefused; why is appended to `refusals`.
+  // As install(), but a probe that the target cannot have gets kRefused, and the reason is appended to `refusals`.
   std::vector<ProbeHandles> install_each(std::span<const CodeRequest* const> requests, TracedTarget& target,
                                          std::vector<CodeRefusal>& refusals);
-  // Installs what is kDeferred and whose library has come; what the target cannot have is kRefused then. Returns what
-  // was placed.
+  // Installs the kDeferred probes whose library is loaded by now; a probe that the target cannot have becomes kRefused,
+  // and the reason is appended to `refusals`. Returns the new handles.
   ProbeHandles install_deferred(std::span<const DeferredProbes> deferred, TracedTarget& target,
                                 std::vector<CodeRefusal>& refusals);
 

@@ -1,7 +1,8 @@
-// A definition was found right when it was written. What its names mean is another thing in each target, and may have
-// changed since: each target resolves it again and compiles for itself.
+// A definition was checked when it was written. But its names mean something else in each target, and may have changed
+// since: so each target resolves them again and gets code of its own.
 //
-// A library that is not loaded is no refusal: the probe is placed when the library comes (EventCode::place_deferred).
+// A library that is not loaded yet is no reason to refuse: the probe is placed when the library is loaded
+// (EventCode::place_deferred).
 #include "runtime-user/engine/code/code_placer.h"
 
 #include <fmt/format.h>
@@ -37,7 +38,7 @@ bool counts_any(std::span<const CheckedProbe> probes) {
   return std::ranges::any_of(probes, [](const CheckedProbe& probe) { return !probe.event.histograms.empty(); });
 }
 
-// Hits of the first ones count in so many tables; those of the others are recorded.
+// The first probes whose histograms fit into `tables` keep them; hits of the others are recorded.
 std::vector<CheckedProbe> with_tables(std::span<const CheckedProbe> probes, std::size_t tables) {
   std::vector<CheckedProbe> fitting(probes.begin(), probes.end());
   for (CheckedProbe& probe : fitting) {
@@ -123,8 +124,8 @@ std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> CodePlacer::instal
   return std::unexpected(CodeRefusal{std::move(error), ""});
 }
 
-// Those that the runtime refuses are left out and the others installed together; whatever else goes wrong with one is
-// found by installing one by one.
+// Leaves out the probes that the runtime refuses and installs the others together. If that fails, installs one by one
+// to find the probe that is to blame.
 std::vector<std::optional<runtime::ProbeHandle>> CodePlacer::install_each(std::span<const CheckedProbe> probes,
                                                                           std::vector<CodeRefusal>& refusals) {
   std::vector<CheckedProbe> fitting;

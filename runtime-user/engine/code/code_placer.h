@@ -1,4 +1,4 @@
-// CodePlacer: the code of probes in one target: looked up there, compiled for it, installed in it.
+// CodePlacer: looks probes up in one target, compiles code for the target, and installs the code there.
 #pragma once
 
 #include <cstdint>
@@ -18,17 +18,19 @@
 
 namespace kevt::engine {
 
-// What an event's code shall be.
+// What code an event is to have.
 struct CodeRequest {
   const TracedEvent* event = nullptr;
   bool armed = false;
-  // Decided at the hit; `filter_text` names it: code with the same text is kept.
+  // The filter that the hit itself checks. `filter_text` is its identity: for the same text the same code is used
+  // again.
   std::optional<model::FilterExpr> filter;
   std::string filter_text;
-  // Likewise, with `inline_key`.
+  // Triggers that the hit itself carries out; their identity is `inline_key`.
   model::InlineTriggers inline_triggers;
   std::string inline_key;
-  // Counted at the hit, with `inline_key`; without inline_triggers and filter.
+  // Histograms that the hit itself counts; their identity is `inline_key`. With any of these, inline_triggers and
+  // filter are empty.
   std::vector<model::HitHistogram> histograms = {};
   bool wants_stack = false;                   // by the code, or by a sample: its records are of a SampledType then
   std::optional<model::Injection> injection;  // the same as long as the event lives
@@ -37,37 +39,40 @@ struct CodeRequest {
 // Why the code of an event cannot be made.
 struct CodeRefusal {
   Error error;
-  std::string command;       // of the definition; empty: it is about none of them
-  std::uint64_t serial = 0;  // of the probe; 0: likewise
-  std::string reason = {};   // the error without the target's name: the same in others
+  std::string command;       // the definition; empty: the refusal is about no single definition
+  std::uint64_t serial = 0;  // of the probe; 0: about no single probe
+  std::string reason = {};   // the error without the target's name, to compare across targets
 };
 
-// One probe that is right for the target, ready to be compiled.
+// One probe that was checked for the target and is ready to be compiled.
 struct CheckedProbe {
   const CodeRequest* request = nullptr;
   pipeline::CheckedEvent event;
-  std::uint32_t type = 0;  // of its records: common_type
+  std::uint32_t type = 0;  // common_type of its records
   std::uint64_t serial = 0;
 };
 
 class CodePlacer {
  public:
-  // `statics`: what eprobes may stand on; `made`: what need not be compiled. All of them outlive the placer.
+  // `statics`: the static events that eprobes may stand on; `made`: code that need not be compiled. All arguments
+  // outlive the placer.
   CodePlacer(TracedTarget& target, const target::EventCatalog& statics, pipeline::MadeCode made)
       : target_(target), statics_(statics), made_(made) {}
 
-  // Looks the probe's definition up again, in this target as it was last looked at (TracedTarget::env). nullopt: its
-  // library may come and is not loaded yet.
+  // Looks the probe's definition up again, in the target as it was at the last TracedTarget::env(). nullopt: the
+  // probe's library is not loaded yet, but may be later.
   std::expected<std::optional<CheckedProbe>, CodeRefusal> check(const EventProbe& probe,
                                                                 const CodeRequest& request) const;
-  // What was looked up already, as code of this request.
+  // Makes a CheckedProbe for this request of a definition that was looked up already.
   CheckedProbe ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked) const;
-  // Whether its hits copy some of their stack into the record, to be unwound by the reader.
+  // Whether hits copy part of their stack into the record, for the reader to unwind.
   bool samples_stack(const CodeRequest& request) const;
-  // Installs them disarmed, in one compilation: all, or none and why. Where hits cannot count (no table is free,
-  // nothing here compiles code for it), they are recorded, and the reader counts.
+  // Installs the probes disarmed, in one compilation: all, or none and the reason. Where hits cannot count their
+  // histograms themselves (no free table, or code for it cannot be compiled), hits are recorded instead and the reader
+  // counts.
   std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> install(std::span<const CheckedProbe> probes);
-  // Installs each that can be: nullopt for the others; why is appended to `refusals`.
+  // Installs each probe that can be installed. For another the result is nullopt, and the reason is appended to
+  // `refusals`.
   std::vector<std::optional<runtime::ProbeHandle>> install_each(std::span<const CheckedProbe> probes,
                                                                 std::vector<CodeRefusal>& refusals);
 

@@ -1,4 +1,4 @@
-// CodeTable: the code that each event has had in each target. EventCode changes it, InstalledCode reads it.
+// CodeTable: all code that each event has or had in each target. EventCode changes it, InstalledCode reads it.
 #pragma once
 
 #include <algorithm>
@@ -15,29 +15,29 @@ namespace kevt::engine {
 
 using ProbeHandles = std::vector<runtime::ProbeHandle>;
 
-// In place of a handle: the probe's library is not loaded; the target cannot have the probe.
+// In place of a handle. kDeferred: the probe's library is not loaded yet. kRefused: the target cannot have the probe.
 inline constexpr runtime::ProbeHandle kDeferred = ~0u, kRefused = ~0u - 1;
 inline bool is_placed(runtime::ProbeHandle handle) { return handle < kRefused; }
 ProbeHandles placed_of(const ProbeHandles& handles);
 
 // An event's code for one filter and one set of probes.
 struct CodeVersion {
-  std::string key;                      // of what it was compiled from; empty: there is none, or it never comes back
-  std::vector<ProbeHandles> handles;    // for each target; one per probe; empty where the target had ended
+  std::string key;                      // what it was compiled from; empty: no code, or code never armed again
+  std::vector<ProbeHandles> handles;    // by target, then by probe; empty for a target that had ended
   std::vector<std::uint64_t> serials;   // of the probes
-  std::vector<std::uint64_t> triggers;  // whose histograms it counts
+  std::vector<std::uint64_t> triggers;  // ids of `hist` triggers that the code itself counts
 
-  // Of this probe in this target; kRefused: none.
+  // The handle of the probe with this serial in this target; kRefused: there is none.
   runtime::ProbeHandle handle_of(std::uint64_t serial, std::size_t target) const;
-  // One of its probes can be had by no target.
+  // Whether some probe has been refused by every target.
   bool is_in_no_target() const;
 };
 
 struct EventVersions {
   CodeVersion now;
-  std::vector<CodeVersion> former;  // disarmed: their counts are the event's, and each may come back
+  std::vector<CodeVersion> former;  // disarmed; their counts still belong to the event, and each may be armed again
   bool armed = false;
-  std::map<std::uint64_t, runtime::EventCounts> gone;  // of targets that were removed, by the probe's serial
+  std::map<std::uint64_t, runtime::EventCounts> gone;  // counts of removed targets, by the probe's serial
 
   template <class Use>
   void for_each(const Use& use) const {
@@ -58,11 +58,11 @@ struct CodeTable {
   // nullptr: the event was never armed.
   const EventVersions* find(std::uint32_t event) const;
   std::size_t index_of(const TracedTarget& target) const;
-  // A probe has no code in this target, which lives.
+  // Whether the target lives and some probe has no code in it.
   bool lacks(const CodeVersion& version, std::size_t target) const;
-  // It lacks nothing in any target.
+  // Whether every probe has code in every living target.
   bool is_whole(const CodeVersion& version) const;
-  // Of the first target that has any; nullptr: none has.
+  // The static events of the first target that has some; nullptr: no target has.
   StaticEvents* static_events() const;
 };
 

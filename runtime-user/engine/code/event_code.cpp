@@ -3,10 +3,10 @@
 //   requests ─► which need new code ─► compile, install (all in one batch) ─► replace: new ones armed, old ones
 //   disarmed
 //
-// Every target resolves names for itself, since functions lie elsewhere in each; code for equal arguments is compiled
-// once for all. What a target refuses leaves all as it was, and code that was installed for it goes. Where programs
-// are followed, a target goes without what it does not have, as long as another one has it. A target that has ended is
-// left out.
+// Names are resolved for each target, since functions have other addresses in each; code for equal arguments is
+// compiled once for all targets. If a target refuses something, nothing is changed, and code that was installed for the
+// change is removed. Where programs are followed, a target may lack a probe as long as another target has it. Targets
+// that have ended are left out.
 #include "runtime-user/engine/code/event_code.h"
 
 #include <algorithm>
@@ -22,9 +22,9 @@ namespace kevt::engine {
 struct EventCode::Change {
   const CodeRequest* request = nullptr;
   CodeVersion next;
-  bool is_new = false;     // `next` replaces what is there
-  bool is_former = false;  // and was made before
-  bool completes = false;  // and is what is there, with what targets lack of it
+  bool is_new = false;     // `next` replaces the present code
+  bool is_former = false;  // and `next` is former code
+  bool completes = false;  // and `next` is the present code, plus what some targets lack
 };
 
 namespace {
@@ -39,7 +39,7 @@ bool has_code(const TracedEvent& event) { return event.owner != target::EventOwn
 
 }  // namespace
 
-// They have no code: they are on or off.
+// Static events have no code: they are only switched on or off.
 Result<void> EventCode::switch_static(std::span<const CodeRequest> requests) {
   std::vector<std::uint32_t> on, off;
   for (const CodeRequest& request : requests) {
@@ -63,7 +63,7 @@ Result<void> EventCode::switch_static(std::span<const CodeRequest> requests) {
   return {};
 }
 
-// Of what is new, what this target lacks.
+// Installs the new code that this target lacks.
 std::optional<CodeRefusal> EventCode::install_in(std::size_t target, std::vector<Change>& changes,
                                                  std::vector<CodeRefusal>& refusals) {
   std::vector<Change*> lacking;
@@ -82,7 +82,7 @@ std::optional<CodeRefusal> EventCode::install_in(std::size_t target, std::vector
   return std::nullopt;
 }
 
-// The same code as before in every target that lives is taken again: what goes to and fro uses up nothing.
+// Former code that every living target still has is used again, so that switching to and fro uses up nothing.
 EventCode::Change EventCode::change_for(const CodeRequest& request, bool any_alive) const {
   static const EventVersions kNone;
   Change change{.request = &request, .next = {.key = key_of(request), .handles = {}, .serials = {}, .triggers = {}}};
@@ -155,8 +155,7 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
     take_back(changes);
     return std::unexpected(*std::move(refusal));
   }
-  // A request is about static events or about probes, hardly ever both: what is switched here stays where the rest
-  // fails.
+  // Requests are hardly ever about both static events and probes, so static events stay switched if the rest fails.
   if (auto done = switch_static(requests); !done) {
     take_back(changes);
     return std::unexpected(CodeRefusal{std::move(done.error()), ""});
@@ -174,7 +173,7 @@ std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> r
   return {};
 }
 
-// Of a change that is not to be: what was installed for it goes, and in targets that have it already it is disarmed.
+// Undoes changes that failed: removes code that was installed for them, and disarms code that was there before.
 void EventCode::take_back(std::span<const Change> changes) {
   for (const Change& change : changes) {
     if (!change.is_new) continue;
@@ -195,7 +194,7 @@ void EventCode::take_over(Change& change) {
   if (!change.is_new) return;
   if (change.is_former)
     versions.former.erase(std::ranges::find(versions.former, change.next.handles, &CodeVersion::handles));
-  if (change.completes)  // what stays is not counted twice
+  if (change.completes)  // handles that stay must not be counted twice
     for (std::size_t t = 0; t < versions.now.handles.size(); ++t)
       if (versions.now.handles[t] == change.next.handles[t]) versions.now.handles[t].clear();
   if (!std::ranges::all_of(versions.now.handles, &ProbeHandles::empty))
@@ -204,8 +203,8 @@ void EventCode::take_over(Change& change) {
   retire_oldest(versions);
 }
 
-// An event whose filter is written all day keeps code of the newest ones. What counts histograms stays: it is read. In
-// the kernel all stays: nothing would be given back there.
+// An event whose filter changes all the time keeps only its newest former code. Code that counts histograms stays,
+// since its counts are still read. In the kernel all code stays: retiring it would free nothing there.
 void EventCode::retire_oldest(EventVersions& versions) {
   const auto gives_back = [](TracedTarget* target) {
     return target->runtime().capabilities().code == model::CodeKind::Native;
@@ -260,7 +259,7 @@ std::vector<CodeRefusal> EventCode::place_deferred(std::span<const CodeRequest> 
     if (installed().is_deferred(request.event->id, target))
       deferred.push_back({&request, &table_.events[request.event->id].now.handles[table_.index_of(target)]});
   const ProbeHandles placed = installer_.install_deferred(deferred, target, refusals);
-  // Also where nothing was placed: the library may walk stacks, and return probes must know that.
+  // Also if nothing was placed: the library may unwind stacks, which return probes have to provide for.
   if (auto armed = target.runtime().arm(placed); !armed && target.is_alive())
     refusals.push_back({std::move(armed.error()), ""});
   return refusals;
@@ -274,7 +273,7 @@ std::vector<CodeRefusal> EventCode::add_target(TracedTarget& target, std::span<c
   for (const CodeRequest& request : requests)
     if (has_code(*request.event) && request.armed && table_.events[request.event->id].armed) armed.push_back(&request);
   std::vector<CodeRefusal> refusals;
-  // Now: it may have ended when its stacks are read.
+  // Make the unwinder now: the target may have ended when its stacks are read.
   if (std::ranges::any_of(armed, &CodeRequest::wants_stack))
     if (auto can = can_have_stacks(target); !can) refusals.push_back({std::move(can.error()), ""});
   std::vector<ProbeHandles> handles = installer_.install_each(armed, target, refusals);

@@ -1,5 +1,5 @@
-// EventCode: changes the code of events in their targets: compiled when an event is first armed, exchanged when its
-// filter or its probes change. What is there, InstalledCode shows.
+// EventCode: changes the code of events in their targets. An event's code is compiled when the event is first armed,
+// and exchanged when its filter or probes change. InstalledCode is the view for readers.
 #pragma once
 
 #include <cstdint>
@@ -15,38 +15,39 @@
 
 namespace kevt::engine {
 
-// How many of the targets that live must be able to have a probe. NoTarget: what cannot be had is left out, and told
-// (take_left_out).
+// In how many living targets a probe must be possible. Unless it is EveryTarget, refused probes are left out and
+// reported by take_left_out().
 enum class Needs : std::uint8_t { EveryTarget, OneTarget, NoTarget };
 
 class EventCode {
  public:
-  // `precompiled`: code that need not be compiled, kept by the caller; nullptr: there is none.
+  // `precompiled`: code that need not be compiled, owned by the caller; nullptr: none.
   EventCode(std::vector<TracedTarget*> targets, Needs needs, const pipeline::CodeStore* precompiled = nullptr)
       : table_{std::move(targets), {}}, needs_(needs), installer_(table_.static_events(), precompiled) {}
 
   InstalledCode installed() const { return InstalledCode(table_); }
   const SampledTypes& sampled() const { return installer_.sampled(); }
 
-  // A probe as it was just looked up in a target, so that the next apply() need not do it again; forgotten then.
+  // Passes in the result of looking a probe up in a target, so that the next apply() need not look it up again. That
+  // apply() drops all such results.
   void expect(const TracedTarget& target, std::uint64_t serial, pipeline::CheckedEvent checked) {
     installer_.expect(target, serial, std::move(checked));
   }
-  // All of it, or nothing is changed and the refusal says why.
+  // Makes the code of these events what the requests say: all of it, or nothing is changed and the refusal says why.
   std::expected<void, CodeRefusal> apply(std::span<const CodeRequest> requests);
-  // What the last apply() left out of some target, where not every target must have it.
+  // The refusals of probes that the last apply() left out of some target; empty with Needs::EveryTarget.
   std::vector<CodeRefusal> take_left_out() { return std::exchange(left_out_, {}); }
-  // A target that comes, which must outlive this or be removed: of the requests, what is armed is armed there, too.
-  // What it cannot have is returned and left out.
+  // Adds a target, which must outlive this object or be removed first. Events of the requests that are armed are armed
+  // in the target, too. Probes that the target cannot have are left out, and their refusals are returned.
   std::vector<CodeRefusal> add_target(TracedTarget& target, std::span<const CodeRequest> requests);
-  // A target that has ended, of which no record is under way: its counts stay the events'.
+  // Removes a target that has ended and of which no record is pending. The events keep its counts.
   void remove_target(const TracedTarget& target);
-  // A library has come to this target: places and arms what waited for it there, of events that are armed. What turns
-  // out wrong with a probe then (no such function, no room) is returned; it waits no more.
+  // The target has loaded a library: places and arms the probes of armed events that waited for it. A probe that turns
+  // out wrong (no such function, no room) waits no more; its refusal is returned.
   std::vector<CodeRefusal> place_deferred(std::span<const CodeRequest> requests, TracedTarget& target);
-  // Takes an event's code out, whatever state it is in; its counts are forgotten.
+  // Removes all code of an event, armed or not, and forgets the event's counts.
   void forget(std::uint32_t event);
-  // Code that counts for these triggers alone, none of which is there any more, is not armed again.
+  // Gives up disarmed code whose histogram triggers are all gone (`is_there` says no to each): it is never armed again.
   void retire(std::uint32_t event, const std::function<bool(std::uint64_t trigger)>& is_there);
 
  private:

@@ -1,9 +1,11 @@
-// An event's code is shared by all instances. Where one instance alone has the event on, and no reader runs triggers,
-// which see what the filter rejects, its filter is compiled into the code; else all hits come to the reader and each
-// instance decides for itself (RecordRouter). Triggers likewise (TriggerInliner), and histograms (HitAggregation).
-// Changing from one to the other exchanges the code (ProbeRuntime::replace says what becomes of hits in between).
+// An event's code is shared by all instances. The filter is compiled into the code if only one instance has the event
+// on and the reader runs no triggers of the event (triggers also see hits that the filter rejects). Otherwise all hits
+// come to the reader and each instance filters for itself (RecordRouter). The same goes for triggers (TriggerInliner)
+// and histograms (HitAggregation). A change between the two exchanges the code (ProbeRuntime::replace says what becomes
+// of hits meanwhile).
 //
-// Soft mode: a trigger needs its event armed, and its target's, without recording; `0*` in the file enable:
+// Soft mode: a trigger needs its own event and the event that it switches armed without recording; the file enable
+// reads `0*`:
 //
 //   registered softly_on soft_users       off 0: 0, 1, 0    on 1: 1, 1, 0    with a trigger 0*: 1, 0, 1    1*: 1, 1, 1
 //
@@ -22,7 +24,7 @@ namespace kevt::engine {
 
 namespace {
 
-// What set_enabled() and switch_on() put back when the code cannot be made.
+// An event's switches before a change, to be put back if the code cannot be made.
 struct Switched {
   EventState* state;
   bool registered, softly_on;
@@ -69,7 +71,7 @@ CodeRequest EventSwitcher::request_for(const TracedEvent& event) {
 
 std::expected<void, CodeRefusal> EventSwitcher::apply(std::span<const TracedEvent* const> events) {
   std::vector<const TracedEvent*> ordered(events.begin(), events.end());
-  std::ranges::sort(ordered, {}, &TracedEvent::id);  // as they were defined
+  std::ranges::sort(ordered, {}, &TracedEvent::id);  // in the order of definitions
   std::vector<CodeRequest> requests;
   for (const TracedEvent* event : ordered) requests.push_back(request_for(*event));
   for (const CodeRequest& request : requests)
@@ -77,7 +79,7 @@ std::expected<void, CodeRefusal> EventSwitcher::apply(std::span<const TracedEven
   return state_.code.apply(requests);
 }
 
-// An injection goes behind what the code asks, and before what the reader asks.
+// An injection takes place after the checks in the code, but before those of the reader.
 std::optional<CodeRefusal> EventSwitcher::why_not_injected(const CodeRequest& request) const {
   if (!request.injection || !request.armed) return std::nullopt;
   for (const auto& instance : state_.instances) {
@@ -96,7 +98,7 @@ std::optional<CodeRefusal> EventSwitcher::why_not_injected(const CodeRequest& re
   return std::nullopt;
 }
 
-// Where hits begin or cease to decide, the code of all events changes.
+// If hits begin or cease to carry out triggers, the code of all events changes.
 std::expected<void, CodeRefusal> EventSwitcher::apply_by(Instance* at_hits,
                                                          std::span<const TracedEvent* const> events) {
   Instance* const before = inliner_.use(at_hits);
@@ -111,7 +113,7 @@ std::expected<void, CodeRefusal> EventSwitcher::apply_by(Instance* at_hits,
     inliner_.use(before);
   } else if (at_hits != before) {
     inliner_.note_applied();
-    records_.drain();  // what came while code was made: what hits switch from now on is not for it
+    records_.drain();  // records of the old code, which hits no longer switch
   }
   return done;
 }
@@ -134,10 +136,10 @@ Result<void> EventSwitcher::sync(std::span<const TracedEvent* const> events) {
 }
 
 std::expected<void, CodeRefusal> EventSwitcher::try_sync(std::span<const TracedEvent* const> events) {
-  records_.drain();  // what was recorded under the old state is judged by it
+  records_.drain();  // older records are judged by the old state
   Instance* const wanted = inliner_.choose();
   auto done = apply_by(wanted, events);
-  if (!done && wanted) done = apply_by(nullptr, events);  // a condition that code cannot ask
+  if (!done && wanted) done = apply_by(nullptr, events);  // a condition that code cannot check
   if (done)
     armed_ = static_cast<std::size_t>(std::ranges::count_if(
         state_.events.events(), [&](const auto& one) { return state_.instances.is_armed(one.first); }));
@@ -180,8 +182,8 @@ std::expected<void, CodeRefusal> EventSwitcher::switch_together(Instance& instan
   return done;
 }
 
-// All in one step; where one of them is in the way, each half on its own, down to that one: the others are on then, and
-// the first refusal is the answer.
+// First tries all events in one step. If one of them is refused, tries each half alone, and so on down to single
+// events: the others are switched, and the first refusal is returned.
 Result<void> EventSwitcher::set_enabled(Instance& instance, std::span<const TracedEvent* const> events, bool on) {
   auto done = switch_together(instance, events, on);
   if (done) return {};
@@ -253,7 +255,7 @@ Result<void> EventSwitcher::release(Instance& instance) {
   return done;
 }
 
-// Which hits count by themselves depends on whether there is a list.
+// With a list of pids hits do not count histograms by themselves, so the code of events with histograms changes.
 Result<void> EventSwitcher::follow_pids(const Instance& instance) {
   std::vector<const TracedEvent*> counted;
   for (const auto& [id, event] : state_.events.events())
@@ -261,7 +263,7 @@ Result<void> EventSwitcher::follow_pids(const Instance& instance) {
   return counted.empty() ? Result<void>{} : sync(counted);
 }
 
-// Of probes of a process each of the two means its stack; over the kernel there is `stacktrace` alone.
+// For probes of processes either option means the user stack; for the kernel only `stacktrace` exists.
 Result<void> EventSwitcher::set_option(Instance& instance, TraceOption option, bool on) {
   records_.drain();
   const bool before = instance.options.has(option);

@@ -1,4 +1,4 @@
-// An event's hits count by themselves where nothing else is wanted of them:
+// An event's hits count histograms by themselves if nothing else is wanted of the hits:
 //
 //   one instance alone has the event on, softly off, for its own histograms and nothing else
 //   each of these histograms is made of numbers and texts of the hit: no stacks, time stamps, variables, actions
@@ -26,7 +26,8 @@ using model::HistModifier;
 using model::HistSource;
 using Number = model::HitHistogram::Number;
 
-// How the listing shows a number changes nothing in it.
+// How a hit changes the number before counting it; modifiers that only change how it is printed do nothing. nullopt:
+// hits cannot do it.
 std::optional<model::HitMeasure> measure_of(HistModifier modifier) {
   switch (modifier) {
     case HistModifier::None:
@@ -56,8 +57,8 @@ bool is_whole_number(const model::RecordField& field) {
   return fits && field.type.array_count == 0 && !model::RecordLayout::is_string(field);
 }
 
-// How a key has the name of the thread that hit: by its number, where every runtime can tell the name later; as a text,
-// where none can. Else the reader counts.
+// How a key holds the name of the thread that hit: as its tid if every runtime can tell the name later, as a text if
+// none can. With Mixed the reader counts.
 enum class ThreadNames : std::uint8_t { ByNumber, AsText, Mixed };
 
 ThreadNames names_in(std::span<TracedTarget* const> targets) {
@@ -104,7 +105,7 @@ std::optional<Number> number_of(const model::HistField& field, const model::Hist
   return number;
 }
 
-// False: a field is no number of the hit.
+// False: some field is not a number that hits can count.
 bool add_numbers(const std::vector<model::HistField>& fields, const model::Histogram& histogram,
                  const model::RecordLayout& layout, std::vector<Number>& to) {
   for (const model::HistField& field : fields) {
@@ -143,7 +144,7 @@ std::size_t key_words_of(const model::HistField& key, TracedTarget& target) {
   return is_number ? 1 : KEVT_HIT_TEXT_WORDS;
 }
 
-// As HistTable has keys.
+// The key in the form of HistEntry::key.
 std::string key_bytes(const model::Histogram& histogram, std::span<const std::uint64_t> words, TracedTarget& target) {
   std::string key;
   for (const model::HistField& field : histogram.keys) {
@@ -158,7 +159,7 @@ std::string key_bytes(const model::Histogram& histogram, std::span<const std::ui
   return key;
 }
 
-// Of the thread that a key names.
+// The name of the thread of an `.execname` key; empty without one.
 std::string_view comm_of(const model::Histogram& histogram, std::span<const std::uint64_t> words,
                          TracedTarget& target) {
   std::size_t at = 0;
@@ -187,7 +188,7 @@ const Instance* HitAggregation::only_instance_of(const TracedEvent& event) const
   return only;
 }
 
-// Histograms of it are put on and off by hits, which are the reader's.
+// Whether triggers switch the event or its histograms. The reader runs such triggers, so it must also count.
 bool HitAggregation::is_switched_by_triggers(const TracedEvent& event) const {
   for (const auto& instance : state_.instances)
     for (const auto& [owner, triggers] : instance->triggers.events())
@@ -235,7 +236,7 @@ void HitAggregation::retire(const TracedEvent& event) {
   });
 }
 
-// What is left of a histogram that has gone is nobody's.
+// Counts of a histogram that was removed meanwhile are dropped.
 void HitAggregation::collect() {
   for (const std::uint32_t id : counted_) {
     const TracedEvent* event = state_.events.find(id);

@@ -1,5 +1,5 @@
-// HitAggregation: which histograms hits count by themselves, without a record (docs/adr/0030), and what they have
-// counted.
+// HitAggregation: which histograms hits count by themselves, without a record (docs/adr/0030), and collecting those
+// counts.
 #pragma once
 
 #include <cstdint>
@@ -18,15 +18,16 @@ class HitAggregation {
   // `state` outlives it.
   explicit HitAggregation(TracingState& state) : state_(state) {}
 
-  // What hits of the event count as everything stands; empty: they are recorded, and the reader counts.
+  // The histograms that hits of the event can count by themselves in the present state; empty: hits are recorded, and
+  // the reader counts.
   std::vector<model::HitHistogram> of(const TracedEvent& event) const;
-  // What tells them from others: code with the same text is kept.
+  // Identifies the histograms: for the same text the same code is used again.
   static std::string key_of(std::span<const model::HitHistogram> histograms);
-  // Code of this event counts, so that there may be something to collect.
+  // Notes that code of this event counts by itself, so that collect() looks at the event.
   void note_counted(const TracedEvent& event) { counted_.insert(event.id); }
-  // Code that counts for histograms that have gone is given up.
+  // Gives up code of the event that counts only for histograms that were removed.
   void retire(const TracedEvent& event);
-  // Brings what hits have counted up to now into the histograms of the instances.
+  // Adds what hits have counted since the last call to the histograms of the instances.
   void collect();
 
  private:

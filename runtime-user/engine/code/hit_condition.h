@@ -1,4 +1,4 @@
-// What code asks before a trigger of a hit acts.
+// What code at the hit checks before a trigger acts.
 #pragma once
 
 #include <optional>
@@ -9,7 +9,8 @@
 
 namespace kevt::engine {
 
-// The trigger's own condition, and that the hit is none of our own threads', which trigger nothing. nullopt: nothing.
+// The trigger's own condition, and that the thread is none of kevtrace's own (TracingState::hidden_threads). nullopt:
+// no check is needed.
 std::optional<model::FilterExpr> hit_condition(const TracingState& state, const model::Trigger& trigger,
                                                const TracedEvent& event);
 

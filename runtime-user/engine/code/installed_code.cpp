@@ -8,7 +8,7 @@ namespace kevt::engine {
 
 namespace {
 
-// Calls use(target, serial, handle) for all code that the event has had.
+// Calls use(index of the target, serial, handle) for all code that the event has had.
 template <class Use>
 void for_each_placed(const EventVersions& versions, const Use& use) {
   versions.for_each([&](const CodeVersion& version) {

@@ -8,12 +8,14 @@ namespace kevt::engine {
 
 namespace {
 
-// Below those of dynamic events; the kernel's own events, whose types lie there, are no process's.
+// Types below those of dynamic events. The kernel's static events have such types, too, but processes have no static
+// events.
 constexpr std::uint32_t kFirstSampledType = 64, kSampledTypes = 16384;
 
 }  // namespace
 
-// Taken in turn, so that one is not somebody else's while records of it may be under way.
+// Types are given out in turn, so that one is reused as late as possible: records of its former event may still be
+// pending.
 std::optional<std::uint32_t> SampledTypes::type_of(std::uint32_t event, const model::RecordLayout& layout) {
   if (const auto known = type_of_.find(event); known != type_of_.end()) return known->second;
   auto samples = StackSamples::of(layout);

@@ -1,4 +1,4 @@
-// SampledTypes: types of records that are an event's, with a stack sample behind it.
+// SampledTypes: the extra record types (common_type) of events whose records carry a stack sample.
 #pragma once
 
 #include <cstdint>
@@ -17,9 +17,10 @@ struct SampledType {
 
 class SampledTypes {
  public:
-  // The same as long as the event lives. nullopt: all types are taken.
+  // The type for the event's records with a stack sample; the same as long as the event lives. nullopt: no type is
+  // free.
   std::optional<std::uint32_t> type_of(std::uint32_t event, const model::RecordLayout& layout);
-  // nullptr: an event's own type, or nobody's.
+  // nullptr: the type is an event's own id, or unused.
   const SampledType* find(std::uint32_t type) const;
   void forget(std::uint32_t event);
 

@@ -3,11 +3,11 @@
 //   traceoff:1 if x == 5      the event's code: x == 5 ─► behind the record: tracing_on := 0, count -= 1
 //                             every event's code: tracing_on == 0 ─► filtered
 //
-// A hit can decide what lies in a cell (shared_cell.h): tracing_on, an event's soft switch, a trigger's count. So it
-// does where one instance alone has events on, all of code, in one target, and all its triggers are of that sort, but
-// for those of events that count by themselves (hit_aggregation.cpp). Else the reader decides (RecordRouter), in the
-// order of the hits: several instances share an event's code, several targets have cells of their own, a snapshot swaps
-// buffers that only the reader has.
+// A hit can read and change what lies in a cell (shared_cell.h): tracing_on, an event's soft switch, a trigger's count.
+// Hits do so if there is one target, only one instance has events on, all of these have code, and all triggers need
+// only cells (events whose hits count by themselves, hit_aggregation.cpp, do not matter). Otherwise the reader decides
+// (RecordRouter), in the order of the hits: several instances share an event's code, several targets have separate
+// cells, and only the reader can swap buffers for a snapshot.
 #include "runtime-user/engine/code/trigger_inliner.h"
 
 #include <fmt/format.h>
@@ -60,7 +60,7 @@ Instance* TriggerInliner::choose() {
   for (const auto& instance : state_.instances) {
     for (const auto& [event, triggers] : instance->triggers.events()) {
       const TracedEvent* owner = state_.events.find(event.system, event.event);
-      if (owner && !aggregation_.of(*owner).empty()) continue;  // its hits count, and switch nothing
+      if (owner && !aggregation_.of(*owner).empty()) continue;  // its hits count by themselves, and switch nothing
       has_triggers = has_triggers || !triggers.empty();
       if (!std::ranges::all_of(triggers, can_be_decided_at_the_hit)) return nullptr;
     }
@@ -108,10 +108,10 @@ model::InlineTriggers TriggerInliner::triggers_of(const TracedEvent& event) {
   return inline_triggers;
 }
 
-// Room in the ring asks tracing_on: before the triggers where these need the record, unless a filter, or that the event
-// is softly off, lets the record be made elsewhere and copied when all is known. Whether the event is softly off is
-// asked behind the triggers, and before them, too, where they need no record. Mirrors trace_trigger_soft_disabled() and
-// trace_event_buffer_lock_reserve() of the kernel.
+// The gate tracing_on is checked when room in the ring is reserved. That is before the triggers if they need the
+// record; but if there is a filter or the event is softly off, the kernel makes the record in a temporary buffer and
+// reserves later. The gate of the soft switch is checked behind the triggers, and also before them if they need no
+// record. Mirrors trace_trigger_soft_disabled() and trace_event_buffer_lock_reserve() of the kernel.
 std::vector<model::InlineTriggers::Gate> TriggerInliner::gates_of(const TracedEvent& event) {
   using Gate = model::InlineTriggers::Gate;
   EventState& one = instance_->state_of(event.id);
@@ -125,7 +125,7 @@ std::vector<model::InlineTriggers::Gate> TriggerInliner::gates_of(const TracedEv
   return {tracing, softly, {.word = softly.word, .early = true, .early_while = std::nullopt}};
 }
 
-// A trigger's id is given once.
+// Ids of triggers are never reused, so they identify the triggers.
 std::string TriggerInliner::key_of(const TracedEvent& event, const model::InlineTriggers& triggers) const {
   std::string text = instance_->name + " triggers";
   for (const model::Trigger& trigger : instance_->triggers.of(event.full_name()))

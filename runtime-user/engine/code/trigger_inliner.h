@@ -1,5 +1,5 @@
-// TriggerInliner: triggers and gates that hits carry out by themselves (docs/adr/0020), as the code of events asks
-// them.
+// TriggerInliner: decides which triggers and gates hits carry out by themselves (docs/adr/0020), and describes them for
+// the compiler.
 #pragma once
 
 #include <optional>
@@ -17,27 +17,28 @@ namespace kevt::engine {
 
 class TriggerInliner {
  public:
-  // Both outlive it.
+  // Both arguments outlive this object.
   TriggerInliner(TracingState& state, const HitAggregation& aggregation) : state_(state), aggregation_(aggregation) {}
 
-  // The instance whose triggers and gates hits can carry out as everything stands now; nullptr: the reader has to
-  // (RecordRouter). Its switches and counts lie where hits reach them from then on.
+  // The instance whose triggers and gates hits can carry out in the present state; nullptr: the reader has to
+  // (RecordRouter). The instance's switches and counts are moved to cells that hits can reach.
   Instance* choose();
-  // Whose the code of all events asks; nullptr: no instance's.
+  // The instance whose triggers and gates the code of all events carries out; nullptr: none.
   Instance* instance() const { return instance_; }
-  // That one's from now on; returns the one before.
+  // Sets instance(); returns the instance before.
   Instance* use(Instance* instance) { return std::exchange(instance_, instance); }
-  // All code has been changed to what was given to use().
+  // To be called when all code has been changed for the instance given to use().
   void note_applied() {
     if (instance_) last_ = instance_;
   }
-  // Whose triggers and gates a record's hit has asked that says so: also of code that is gone.
+  // The instance whose triggers and gates were carried out by hits whose records say so (kGatesWereAsked), also where
+  // the code has been replaced since.
   const Instance* last() const { return last_; }
   void forget(const Instance& instance);
 
-  // What the event's code carries out for instance().
+  // The triggers and gates that the event's code is to carry out for instance().
   model::InlineTriggers triggers_of(const TracedEvent& event);
-  // What tells them from others: code with the same text is kept.
+  // Identifies the triggers and gates: for the same text the same code is used again.
   std::string key_of(const TracedEvent& event, const model::InlineTriggers& triggers) const;
 
  private:

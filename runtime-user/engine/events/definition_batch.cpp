@@ -48,7 +48,8 @@ struct BatchDefiner::Checked {
   std::vector<std::size_t> of_existing;  // filters of events that were there before, or of other instances than the top
 };
 
-// In every target, since each is to have them; where programs are followed the others come later.
+// Checks the definitions in every target, since each is to have them. Where programs are followed, other targets come
+// later.
 BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAnswer& answer) {
   Checked checked;
   std::vector<std::pair<TracedTarget*, const target::TargetEnv*>> worlds;
@@ -56,7 +57,7 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
     for (TracedTarget* target : state_.code.installed().targets())
       if (target->is_alive()) worlds.emplace_back(target, &target->env());
   if (worlds.empty()) worlds.emplace_back(nullptr, state_.envs().front());
-  // Filters of events that are there already are no draft's; a draft's event has one filter.
+  // A draft binds no filters of existing events, and one filter for each event that it defines.
   std::vector<EventFilter> filters;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < batch.filters.size(); ++i) {
@@ -121,7 +122,8 @@ Instance& BatchDefiner::named(std::string_view instance) const {
   return *found;
 }
 
-// Those filters are bound when nothing else is wrong. With --keep-going an event may have been left out: it needs none.
+// Binds these filters when nothing else is wrong. With --keep-going an event may have been left out, and then needs no
+// filter.
 std::vector<BatchDefiner::BoundFilter> BatchDefiner::bind_existing(const DefinitionBatch& batch,
                                                                    std::span<const std::size_t> filters,
                                                                    BatchAnswer& answer) const {
@@ -149,7 +151,8 @@ std::vector<BatchDefiner::BoundFilter> BatchDefiner::bind_existing(const Definit
   return bound;
 }
 
-// Each with those of its instance before it set, in tables of their own: nothing is changed where one of them is wrong.
+// Checks each trigger as if the instance's earlier ones were set, in copies of the tables: if one is wrong, nothing is
+// changed.
 std::vector<BatchDefiner::BoundTrigger> BatchDefiner::check_triggers(const DefinitionBatch& batch,
                                                                      BatchAnswer& answer) const {
   std::vector<BoundTrigger> steps;
@@ -185,7 +188,7 @@ std::vector<BatchDefiner::BoundTrigger> BatchDefiner::check_triggers(const Defin
   return steps;
 }
 
-// Only what is defined can inject; where records are not tapped, events may be defined later.
+// An injection needs a defined event; without a tap (a mount) the event may be defined later.
 Result<void> BatchDefiner::check_injections(const DefinitionBatch& batch, const BatchAnswer& answer) const {
   if (!state_.options.is_tapped || batch.definitions.empty() || !answer.problems.empty()) return {};
   for (const EventInjection& one : state_.options.injections)
@@ -194,7 +197,7 @@ Result<void> BatchDefiner::check_injections(const DefinitionBatch& batch, const 
   return {};
 }
 
-// Events that were just made are in no target, so they go without further ado.
+// Removes events that were just defined; no target has code of them yet.
 void BatchDefiner::take_back(const BatchAnswer& answer) {
   std::set<std::uint64_t> made;
   for (const auto& of_one : answer.serials) made.insert(of_one.begin(), of_one.end());
@@ -228,7 +231,7 @@ Result<BatchAnswer> BatchDefiner::define(const DefinitionBatch& batch) {
     state.filter_text = std::move(one.text);
     if (state_.instances.is_armed(one.event->id)) (void)switcher_.sync(std::span(&one.event, 1));
   }
-  // What the code has to do for them is left to switch_on().
+  // switch_on() changes the code for them.
   for (const BoundTrigger& one : triggers) KEVT_TRY(triggers_.apply(*one.instance, one.step));
   return answer;
 }

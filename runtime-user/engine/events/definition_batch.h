@@ -1,4 +1,5 @@
-// DefinitionBatch: definitions that belong together, with filters and triggers of instances, which are there.
+// DefinitionBatch: definitions that belong together, with filters and triggers of instances. The instances must exist
+// already.
 #pragma once
 
 #include <cstdint>
@@ -23,19 +24,19 @@ struct DefinitionBatch {
 struct BatchAnswer {
   bool is_defined = false;
   std::vector<Problem> problems;
-  const TracedTarget* where = nullptr;  // the target in which they were found; nullptr: it is not one of several
-  std::vector<std::vector<std::uint64_t>> serials;  // of each definition's probes; a marker has several
+  const TracedTarget* where = nullptr;  // the target in which the problems were found; nullptr: only one was checked
+  std::vector<std::vector<std::uint64_t>> serials;  // serials of each definition's probes; a marker has several
 };
 
 class BatchDefiner {
  public:
-  // All of them outlive it.
+  // All arguments outlive this object.
   BatchDefiner(TracingState& state, EventSwitcher& switcher, TriggerFiles& triggers)
       : state_(state), switcher_(switcher), triggers_(triggers) {}
 
-  // Each definition is checked against the ones before it and in every target; the answer says what is wrong. Then
-  // nothing is defined, or where TracingOptions::keep_going the definitions that are right (a wrong filter or trigger
-  // takes all down: its event must not be recorded without it). Nothing is armed before EventSwitcher::switch_on().
+  // Each definition is checked against the ones before it and in every target; the answer says what is wrong. After a
+  // mistake nothing is defined; with TracingOptions::keep_going the correct definitions are, unless a filter or trigger
+  // is wrong: its event must not be recorded without it. Nothing is armed before EventSwitcher::switch_on().
   Result<BatchAnswer> define(const DefinitionBatch& batch);
 
  private:

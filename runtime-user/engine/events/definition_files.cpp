@@ -23,9 +23,9 @@ Result<void> DefinitionFiles::write(grammar::EventsFile file, std::string_view t
   return {};
 }
 
-// Names of arguments, and what lies behind them, in a kernel whose language has none (6.1): what is said with them
-// would be refused there, so nothing means something else. What is wrong in both languages is refused in the kernel's
-// words.
+// Accepts argument names and members also where the kernel's language does not have them (6.1). The kernel would refuse
+// such a definition, so no correct definition changes its meaning. A definition that is wrong in both languages is
+// refused in the kernel's words.
 const TracedEvent* DefinitionFiles::define_typed(grammar::EventsFile file, std::string_view line,
                                                  const target::TargetEnv& env) {
   const sema::CheckRequest& check = state_.options.check;
@@ -41,7 +41,7 @@ const TracedEvent* DefinitionFiles::define_typed(grammar::EventsFile file, std::
   return state_.events.define(std::move(*definition), env, sink, request);
 }
 
-// What is written in short: all that it means, or none.
+// A shorthand may stand for several definitions: all of them are made, or none.
 Result<void> DefinitionFiles::write_line(grammar::EventsFile file, std::string_view line) {
   if (file == grammar::EventsFile::Synthetic) return write_one(file, line);
   std::optional<diag::Diagnostic> mistake;
@@ -83,14 +83,14 @@ Result<void> DefinitionFiles::write_one(grammar::EventsFile file, std::string_vi
   }
   if (!event) return state_.instances.top().errors.refuse(mistakes);
   if (!state_.instances.is_armed(event->id)) return {};
-  // A sibling of an event that is on is armed at once, or is not there.
+  // A further probe of an event that is on is armed at once; if that fails it is removed again.
   const TracedEvent* const changed[] = {event};
   auto armed = switcher_.sync(changed);
   if (!armed) state_.events.remove({event->id, event->probes.back().serial, true});
   return armed;
 }
 
-// A probe that was just defined, so that nothing was recorded by it but where its event was on before.
+// Removes a probe that was just defined. It has recorded nothing unless its event was on before.
 void DefinitionFiles::take_back(const EventTable::Match& match) {
   const TracedEvent* event = state_.events.find(match.event);
   if (!state_.events.remove(match)) {
@@ -109,10 +109,10 @@ Result<void> DefinitionFiles::remove_all(grammar::EventsFile file) {
   return remove(all);
 }
 
-// The first busy event stops; those before it are gone, and so are all records.
+// Stops at the first busy event. The events before it are removed, and all buffers are cleared.
 Result<void> DefinitionFiles::remove(std::span<const EventTable::Match> matches) {
   Result<void> done;
-  const auto stood_on = state_.events.stood_on();  // eprobes are defined, and go, behind what they stand on
+  const auto stood_on = state_.events.stood_on();  // an eprobe is always removed after its event
   for (const EventTable::Match& match : matches) {
     const TracedEvent* event = state_.events.find(match.event);
     const bool is_last = event->probes.size() == 1;

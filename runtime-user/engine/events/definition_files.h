@@ -1,4 +1,4 @@
-// DefinitionFiles: what is written to kprobe_events, uprobe_events, synthetic_events and dynamic_events.
+// DefinitionFiles: writes to kprobe_events, uprobe_events, synthetic_events and dynamic_events.
 #pragma once
 
 #include <span>
@@ -13,13 +13,14 @@ namespace kevt::engine {
 
 class DefinitionFiles {
  public:
-  // All of them outlive it.
+  // All arguments outlive this object.
   DefinitionFiles(TracingState& state, EventSwitcher& switcher, RecordRouter& records)
       : state_(state), switcher_(switcher), records_(records) {}
 
-  // Line by line, until one is refused; those before it stay. Mistakes are in the top instance's error_log.
+  // Carries out the lines of `text` until one is refused; the lines before it stay in effect. Mistakes are in the top
+  // instance's error_log.
   Result<void> write(grammar::EventsFile file, std::string_view text);
-  // All that the file shows; EBUSY and none when one is in use.
+  // Removes all definitions that the file shows. EBUSY when one of them is in use; none is removed then.
   Result<void> remove_all(grammar::EventsFile file);
 
  private:

@@ -84,7 +84,7 @@ std::optional<pipeline::CheckedEvent> Draft::check_one(const model::Definition& 
   return std::nullopt;
 }
 
-// All that one definition means, or what is wrong with the first line that is wrong.
+// Adds all lines that one definition stands for; or none, and `sink` has the mistakes of the first wrong line.
 void Draft::check_lines(std::size_t index, std::span<pipeline::ParsedEvent> lines, const target::TargetEnv& env,
                         pipeline::Forms forms, diag::Sink& sink) {
   std::vector<Entry> right;
@@ -99,14 +99,14 @@ void Draft::check_lines(std::size_t index, std::span<pipeline::ParsedEvent> line
 
 namespace {
 
-// The lines that definitions mean, parsed, and which of them are whose.
+// The lines that the definitions stand for, parsed, and which lines belong to which definition.
 struct ExpandedLines {
   struct Part {
     std::size_t begin = 0, end = 0;
     std::optional<diag::Diagnostic> mistake;
   };
   std::vector<pipeline::ParsedEvent> lines;
-  std::vector<Part> parts;  // of each definition
+  std::vector<Part> parts;  // by definition
 };
 
 ExpandedLines parse_expanded(std::span<const std::string> definitions, const target::TargetEnv& env) {
@@ -155,7 +155,7 @@ std::vector<const model::Definition*> Draft::probes_of(model::EventKind kind) co
   std::vector<const model::Definition*> probes = catalog_.probes_of(kind);
   if (existing_ == nullptr) return probes;
   for (const model::Definition* probe : existing_->probes_of(kind))
-    if (catalog_.find(probe->group, probe->event) == nullptr) probes.push_back(probe);  // else it is there already
+    if (catalog_.find(probe->group, probe->event) == nullptr) probes.push_back(probe);  // else listed above
   return probes;
 }
 

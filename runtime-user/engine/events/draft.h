@@ -22,10 +22,10 @@ namespace kevt::engine {
 struct EventFilter {
   std::string event;  // NAME, GROUP:NAME or GROUP/NAME
   std::string text;
-  std::string instance = {};  // whose filter it is; empty: of the top one
+  std::string instance = {};  // the instance that filters; empty: the top one
 };
 
-// What hits of the event shall make of the call, beside recording it.
+// What hits of the event do to the probed call, beside recording it.
 struct EventInjection {
   std::string event;  // as above
   model::Injection injection;
@@ -37,45 +37,45 @@ struct EventTrigger {
   std::string instance = {};  // as above
 };
 
-// What is wrong, with the request it belongs to.
+// A mistake, with the definition, filter or trigger that it belongs to.
 struct Problem {
   enum class Kind : std::uint8_t { Definition, Filter, Trigger } kind = Kind::Definition;
   std::size_t index = 0;  // into the definitions, filters or triggers given
   diag::Diagnostic diagnostic;
 };
 
-// Whether `written`, as a user writes it, means the event of that group and name.
+// Whether `written` (NAME, GROUP:NAME or GROUP/NAME) means the event of that group and name.
 bool names_event(std::string_view written, std::string_view group, std::string_view event);
 inline bool names_event(std::string_view written, const model::Definition& definition) {
   return names_event(written, definition.group, definition.event);
 }
 
-// The mistake of a filter whose event is not there.
+// The diagnostic for a filter whose event does not exist.
 diag::Diagnostic missing_event(const EventFilter& filter);
 
-// Whether it stands on another event's records: an event probe, `e`.
+// Whether the definition is an event probe (`e`), which stands on another event's records.
 bool stands_on_event(std::string_view definition);
 
 class Draft final : public target::EventCatalog {
  public:
   // One checked definition.
   struct Entry {
-    std::size_t index = 0;      // into the definitions given; those of a marker have several entries
+    std::size_t index = 0;      // into the definitions given; a marker has several entries
     model::Definition written;  // as it was parsed, before it was looked up in the target
     pipeline::CheckedEvent event;
-    std::shared_ptr<const model::Definition> known;  // event.definition, as catalogs have it
+    std::shared_ptr<const model::Definition> known;  // event.definition, as catalogs share it
     std::optional<model::FilterExpr> filter;
     std::optional<std::string> filter_text;
   };
 
-  // `statics`: what event probes may stand on beside what is defined here. `existing`: events that are defined
-  // already. Both are kept by the caller; nullptr: there are none.
+  // `statics`: events that event probes may stand on, beside those defined here. `existing`: events that are defined
+  // already. The caller owns both catalogs; nullptr: none.
   explicit Draft(const target::EventCatalog* statics = nullptr, const target::EventCatalog* existing = nullptr)
       : statics_(statics), existing_(existing) {}
 
-  // From now on definitions are right only if a sample of the stack has room behind them (stack_samples.h).
+  // From now on a definition is correct only if its record has room for a stack sample, too (stack_samples.h).
   void leave_room_for_stacks() { has_stacks_ = true; }
-  // Mistakes are appended to `problems`; what is right is in entries(), in the order given.
+  // Mistakes are appended to `problems`; correct definitions are in entries(), in the order given.
   void check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
              const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems);
 
@@ -91,10 +91,10 @@ class Draft final : public target::EventCatalog {
   void check_lines(std::size_t index, std::span<pipeline::ParsedEvent> lines, const target::TargetEnv& env,
                    pipeline::Forms forms, diag::Sink& sink);
   void add(std::size_t index, model::Definition written, pipeline::CheckedEvent event);
-  // Whether an event of that name is there.
+  // Binds the filter to its entry. False: there is no event of that name.
   bool bind(const EventFilter& filter, diag::Sink& sink);
 
-  target::FixedCatalog catalog_;  // of what is right here, with what exists of the same names
+  target::FixedCatalog catalog_;  // of correct definitions, and of existing events that they append to
   const target::EventCatalog* statics_;
   const target::EventCatalog* existing_;
   bool has_stacks_ = false;

@@ -2,10 +2,10 @@
 //
 //   p:a libc:open64        event kprobes/a, one probe
 //   p:kprobes/a libc:open  a second probe of it: same id, same format
-//   -:a                    both go, and the event
+// -:a removes both probes, and so the event
 //
-// Ids count up from above the kernel's own and are used again only when 16 bits run out: a record of a deleted event
-// then names nobody, rather than somebody else. Mirrors dyn_event_release() and *_match() of
+// Ids count up from above the kernel's own and are used again only when 16 bits run out: so a late record of a deleted
+// event is taken for no event, rather than for another one. Mirrors dyn_event_release() and *_match() of
 // kernel/trace/trace_dynevent.c, trace_kprobe.c, trace_uprobe.c, trace_eprobe.c (6.1).
 #include "runtime-user/engine/events/event_table.h"
 
@@ -25,7 +25,8 @@ std::vector<std::string> words_of(const std::string& text) {
   return {std::istream_iterator<std::string>(stream), {}};
 }
 
-// With 0 CPUs: of a probe that waits for its library. `f` probes say themselves what they are: f[N]:G/E SYM[%return].
+// `cpus` 0: a probe that waits for its library. `f` probes say in the listing whether they are return probes: f[N]:G/E
+// SYM[%return].
 std::string listing_of(const model::Definition& definition, unsigned cpus) {
   std::string text = layout::listing(definition, cpus);
   if (definition.kind != model::EventKind::Fprobe || definition.probe_kind != model::ProbeKind::Return) return text;
@@ -35,13 +36,13 @@ std::string listing_of(const model::Definition& definition, unsigned cpus) {
   return text;
 }
 
-// Place and arguments, as far as they were given, must be the listing's.
+// Whether the deletion means this probe: group, event, place and arguments must match as far as they are given.
 bool is_meant(const model::Deletion& deletion, const EventProbe& probe) {
   const model::Definition& definition = probe.definition();
   if (deletion.group && *deletion.group != definition.group) return false;
   if (deletion.event && *deletion.event != definition.event) return false;
   const bool synthetic = definition.kind == model::EventKind::Synthetic;
-  if (!deletion.event && synthetic) return false;  // a whole group is nothing that synthetic events know
+  if (!deletion.event && synthetic) return false;  // synthetic events cannot be deleted by group
   if (!deletion.location || synthetic) return true;
   auto words = words_of(probe.listing);
   std::string location = *deletion.location;

@@ -1,4 +1,4 @@
-// EventTable: the dynamic events that are defined, in the order of their definitions; nothing about who runs them.
+// EventTable: the events that are defined, in the order of their definitions. It knows nothing of code or targets.
 #pragma once
 
 #include <cstdint>
@@ -23,14 +23,14 @@
 
 namespace kevt::engine {
 
-inline constexpr std::uint32_t kFirstId = 20000;  // of events: above the kernel's own
+inline constexpr std::uint32_t kFirstId = 20000;  // ids of events: above the kernel's own
 inline constexpr std::uint32_t kLastId = 65535;   // common_type has 16 bits
 
 // One probe of an event: one line of dynamic_events.
 struct EventProbe {
   std::uint64_t serial = 0;                        // grows with each definition
-  model::Definition written;                       // as it was parsed: what each target looks up for itself
-  std::shared_ptr<const model::Definition> known;  // as the target in which it was defined has it
+  model::Definition written;                       // as it was parsed; each target resolves its names anew
+  std::shared_ptr<const model::Definition> known;  // resolved in the target in which it was defined
   std::string listing;
 
   const model::Definition& definition() const { return *known; }
@@ -54,47 +54,47 @@ class EventTable {
  public:
   explicit EventTable(sema::CheckRequest request) : request_(request) {}
 
-  // Known to definitions, otherwise none of ours.
+  // Adds an event that definitions may refer to, and that is not listed or switched here.
   void add_static(target::CatalogEntry event) { catalog_.add(std::move(event)); }
-  // An event that a target has of itself: listed and switched like the others.
+  // Adds a static event of a target; it is listed and switched like the others.
   void add_running(const StaticEvent& event);
-  // Checks a definition in `env` and keeps it. nullptr: refused, `sink` says why.
+  // Checks a definition in `env` and adds it. nullptr: refused, and `sink` has the mistakes.
   const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink) {
     return define(std::move(definition), env, sink, request_);
   }
-  // By another request's rules.
+  // The same by the rules of another request.
   const TracedEvent* define(model::Definition definition, const target::TargetEnv& env, diag::Sink& sink,
                             const sema::CheckRequest& request);
-  // Keeps a definition that was checked against this table's events; `known` is checked.definition. nullptr: there are
-  // as many events as ids.
+  // Adds a definition that was checked against this table's events; `known` is checked.definition. nullptr: no id is
+  // free.
   const TracedEvent* add(model::Definition written, const pipeline::CheckedEvent& checked,
                          std::shared_ptr<const model::Definition> known, const target::TargetEnv& env);
 
-  // A probe that a deletion takes away.
+  // A probe that a deletion removes.
   struct Match {
     std::uint32_t event = 0;
     std::uint64_t serial = 0;
     bool has_siblings = false;
   };
-  // What a deletion written to `file` means, in the order of definitions.
+  // The probes that a deletion written to `file` removes, in the order of definitions.
   std::vector<Match> matches(const model::Deletion& deletion, grammar::EventsFile file) const;
   std::vector<Match> all(grammar::EventsFile file) const;
-  // Of the newest probe; 0: there was none.
+  // The newest probe's serial; 0: no probe was ever defined.
   std::uint64_t last_serial() const { return last_serial_; }
-  // Takes a probe away, and its event with the last one. True: the event is gone.
+  // Removes a probe, and with the last probe its event. True: the event was removed.
   bool remove(const Match& match);
 
-  // Good until the event is changed or removed.
+  // nullptr: no such event. Valid until the event is changed or removed.
   const TracedEvent* find(std::string_view group, std::string_view event) const;
   const TracedEvent* find(std::uint32_t id) const;
-  // As a user writes it: NAME, GROUP:NAME or GROUP/NAME. An event without a group is one that was defined here.
+  // `written` is NAME, GROUP:NAME or GROUP/NAME. A name without a group means an event that was defined here.
   const TracedEvent* find_written(std::string_view written) const;
-  // Whether several groups have it: a name alone that find_written() took for the first of them.
+  // Whether `written` is a name alone that several groups have; find_written() takes the first of them.
   bool is_ambiguous(std::string_view written) const;
-  // What enable_event or disable_event acts on; nullptr: any other trigger, or there is no such event.
+  // The event that enable_event or disable_event switches; nullptr: another kind of trigger, or no such event.
   const TracedEvent* switched_by(const model::Trigger& trigger) const;
-  // What has to be armed beside the trigger's own event: what switched_by() says, and the event whose histograms are
-  // switched.
+  // The event that must be armed beside the trigger's own: that of switched_by(), or the event whose histograms the
+  // trigger switches. nullptr: none.
   const TracedEvent* needed_by(const model::Trigger& trigger) const;
   // In the order of their ids.
   const std::map<std::uint32_t, std::unique_ptr<TracedEvent>>& events() const { return events_; }
@@ -102,11 +102,11 @@ class EventTable {
   bool has_group(std::string_view group) const;
   std::vector<const TracedEvent*> in_group(std::string_view group) const;  // sorted by name
   const target::EventCatalog& catalog() const { return catalog_; }
-  // The lines of one of the definition files.
+  // What one of the definition files reads.
   std::string listing(grammar::EventsFile file) const;
-  // Those of its definitions, in their order.
+  // The probes that the file shows, in the order of definitions.
   std::vector<const EventProbe*> probes_of(grammar::EventsFile file) const;
-  // Events that eprobes stand on, by group and name: none of them can be removed.
+  // Group and name of events that eprobes stand on; such an event cannot be removed.
   std::set<std::pair<std::string, std::string>> stood_on() const;
 
  private:
@@ -128,7 +128,7 @@ class EventTable {
   std::uint64_t last_serial_ = 0;
 };
 
-// Does an events file show, and delete, definitions of this kind?
+// Whether an events file shows, and deletes, definitions of this kind.
 bool belongs_to(grammar::EventsFile file, model::EventKind kind);
 
 }  // namespace kevt::engine

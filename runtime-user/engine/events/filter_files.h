@@ -1,4 +1,4 @@
-// FilterFiles: what is written to the files `filter` of events and groups.
+// FilterFiles: writes to the files `filter` of events and groups.
 #pragma once
 
 #include <string_view>
@@ -11,14 +11,14 @@ namespace kevt::engine {
 
 class FilterFiles {
  public:
-  // All of them outlive it.
+  // All arguments outlive this object.
   FilterFiles(TracingState& state, EventSwitcher& switcher, RecordRouter& records)
       : state_(state), switcher_(switcher), records_(records) {}
 
-  // The event's filter in this instance; `0` takes it away. After a mistake, which is in the instance's error_log,
-  // there is none.
+  // Sets the event's filter in this instance; `0` removes the filter. A mistake is in the instance's error_log, and
+  // leaves the event without a filter.
   Result<void> write(Instance& instance, const TracedEvent& event, std::string_view text);
-  // Of every event of the group. Those that lack a field of it have no filter then.
+  // Sets the filter of every event of the group. An event that lacks a field of the filter has no filter then.
   Result<void> write_group(Instance& instance, std::string_view group, std::string_view text);
 
  private:

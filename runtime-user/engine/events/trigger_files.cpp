@@ -32,7 +32,7 @@ const TraceClockFacts* find_clock(std::string_view name) {
 
 }  // namespace
 
-// First what is acted on, then the code that acts; and back in the other order.
+// Arms the event that the trigger switches first, then the trigger's own event; on an error both are undone in reverse.
 Result<void> TriggerFiles::add(Instance& instance, const model::EventName& owner, const model::Trigger& trigger) {
   const TracedEvent* event = state_.events.find(owner.system, owner.event);
   instance.triggers.apply(sema::AddTrigger{owner, trigger});
@@ -59,7 +59,7 @@ void TriggerFiles::add_histogram(Instance& instance, const model::EventName& own
   instance.histograms.add(trigger, state_.events.catalog().find(owner.system, owner.event)->layout);
 }
 
-// Time stamps of a histogram are of its clock, which becomes the instance's (tracing_set_clock()).
+// A histogram with time stamps sets the instance's clock to its own, as tracing_set_clock() does.
 void TriggerFiles::use_clock(Instance& instance, const model::Trigger& trigger) {
   if (trigger.kind != model::TriggerKind::Hist || !trigger.histogram.uses_timestamps) return;
   const TraceClockFacts* clock = find_clock(trigger.histogram.clock);
@@ -71,7 +71,8 @@ void TriggerFiles::remove_histogram(Instance& instance, const model::Trigger& tr
     instance.histograms.remove(trigger, !instance.triggers.is_counted_by_any(trigger.histogram.id));
 }
 
-// Where the code that acts cannot be taken out, the trigger stays, and so does what it acts on.
+// If the code of the trigger's own event cannot be changed, the trigger stays, and the event that it switches stays
+// armed.
 Result<void> TriggerFiles::remove(Instance& instance, const model::EventName& owner, const model::Trigger& trigger) {
   const TracedEvent* event = state_.events.find(owner.system, owner.event);
   instance.triggers.apply(sema::RemoveTrigger{owner, trigger.id});
@@ -88,7 +89,7 @@ Result<void> TriggerFiles::remove(Instance& instance, const model::EventName& ow
   return done;
 }
 
-// What was hit up to now is counted before a histogram is paused, cleared or goes.
+// Hits up to now are counted before a histogram is paused, cleared or removed.
 Result<void> TriggerFiles::apply(Instance& instance, const sema::TriggerStep& step) {
   if (!std::holds_alternative<sema::AddTrigger>(step)) {
     records_.drain();
@@ -116,13 +117,13 @@ Result<void> TriggerFiles::apply(Instance& instance, const sema::TriggerStep& st
   return switcher_.sync(changed);
 }
 
-// A histogram that was made on another event for this one goes with it.
+// Removes the triggers of these steps, including a histogram that was made on another event for this trigger.
 void TriggerFiles::take_back(Instance& instance, std::span<const sema::TriggerStep> steps) {
   for (auto it = steps.rbegin(); it != steps.rend(); ++it)
     if (const auto* added = std::get_if<sema::AddTrigger>(&*it)) (void)remove(instance, added->event, added->trigger);
 }
 
-// `written`: whose file was written.
+// The event that the step's trigger is on. `written`: the event whose file was written.
 const TracedEvent& TriggerFiles::owner_of(const sema::AddTrigger& step, const TracedEvent& written) const {
   const TracedEvent* owner = state_.events.find(step.event.system, step.event.event);
   return owner ? *owner : written;

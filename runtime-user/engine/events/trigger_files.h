@@ -1,4 +1,4 @@
-// TriggerFiles: what is written to the files `trigger` of events, and what they read.
+// TriggerFiles: writes to the files `trigger` of events, and what `trigger` and `hist` read.
 #pragma once
 
 #include <span>
@@ -16,30 +16,30 @@ namespace kevt::engine {
 
 class TriggerFiles {
  public:
-  // All of them outlive it.
+  // All arguments outlive this object.
   TriggerFiles(TracingState& state, HitAggregation& aggregation, EventSwitcher& switcher, RecordRouter& records)
       : state_(state), aggregation_(aggregation), switcher_(switcher), records_(records) {}
 
-  // One line. Mistakes, and what is remarked of a trigger that is set, are in the instance's error_log.
+  // Carries out one line. Mistakes, and remarks about a trigger that was set, are in the instance's error_log.
   Result<void> write(Instance& instance, const TracedEvent& event, std::string_view text);
-  // All of the event's are taken away.
+  // Removes all triggers of the event.
   Result<void> truncate(Instance& instance, const TracedEvent& event);
-  // What the file reads: each with what is left of its count.
+  // What the file `trigger` reads: each trigger, with what is left of its count.
   std::string text(const Instance& instance, const TracedEvent& event) const;
-  // What the file `hist` reads, of all that was hit up to the last drain(), or counted at the hit up to now.
+  // What the file `hist` reads. It covers hits up to the last drain(), and up to now where hits count by themselves.
   std::string hist_text(const Instance& instance, const TracedEvent& event);
-  // What these events' histograms have counted, of one moment; all of them begin anew then. No hit is in two such
-  // readings, or in none.
+  // Reads the histograms of these events at one moment and starts them over. Each hit is in exactly one reading.
   struct HistReading {
-    std::vector<std::string> texts;       // of each event, as hist_text(); empty where it has no histogram
+    std::vector<std::string> texts;       // by event, as hist_text(); empty for one without histograms
     std::vector<HistSnapshot> snapshots;  // of each histogram, the same as values
   };
   enum class HistForms : std::uint8_t { Texts, Snapshots, Both };
   HistReading take_histograms(Instance& instance, std::span<const TracedEvent* const> events, HistForms forms);
 
-  // Of a trigger that is right: EOPNOTSUPP where nobody here carries it out.
+  // Whether a correct trigger can be carried out here; EOPNOTSUPP if not.
   Result<void> can_run(const model::Trigger& trigger, const TracedEvent& event) const;
-  // A step may be about another event than the one whose file was written: `onmatch` needs a histogram there.
+  // Carries out one step of a checked trigger. A step may be about another event than the one whose file was written:
+  // `onmatch` needs a histogram on another event.
   Result<void> apply(Instance& instance, const sema::TriggerStep& step);
 
  private:
@@ -48,7 +48,7 @@ class TriggerFiles {
   static void start_histograms_over(Instance& instance, std::span<const TracedEvent* const> events);
   std::vector<const target::TargetEnv*> envs() const;
   std::string collected_text(const Instance& instance, const TracedEvent& event) const;
-  // What the trigger counts into; by the event's layout.
+  // Adds the histogram that the trigger counts into, for records of its event's layout.
   void add_histogram(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
   static void use_clock(Instance& instance, const model::Trigger& trigger);
   void take_back(Instance& instance, std::span<const sema::TriggerStep> steps);

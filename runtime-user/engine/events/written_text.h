@@ -1,4 +1,4 @@
-// What the kernel makes of a text that is written to a file of the tracing directory, before it reads it.
+// What the kernel does to a text written to a file of the tracing directory before parsing it.
 #pragma once
 
 #include <cstddef>
@@ -6,8 +6,8 @@
 
 namespace kevt::engine {
 
-// The files `filter` and `trigger` take less (EINVAL). (PAGE_SIZE in event_filter_write(), event_trigger_regex_write()
-// of kernel/trace, 6.1)
+// A text for `filter` or `trigger` must be shorter than this (EINVAL). (PAGE_SIZE in event_filter_write(),
+// event_trigger_regex_write() of kernel/trace, 6.1)
 inline constexpr std::size_t kMaxWrittenBytes = 4096;
 
 // As strstrip() of lib/string_helpers.c has it.

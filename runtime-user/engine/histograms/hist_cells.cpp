@@ -18,7 +18,7 @@ enum class Offset : std::uint8_t { Shown, Hidden };
 
 using Envs = std::span<const target::TargetEnv* const>;
 
-// %pS and %ps of the kernel; of a program's code without a symbol its file and the offset in it.
+// As %pS and %ps of the kernel; for a program's code without a symbol, the file and the offset in the file.
 std::string address_text(Envs envs, std::uint64_t address, Offset offset) {
   for (const target::TargetEnv* env : envs) {
     const auto symbol = env->symbolize(address);

@@ -20,7 +20,8 @@ struct HistCell {
   friend auto operator<=>(const HistCell&, const HistCell&) = default;
 };
 
-// One for each key, in their order. `envs`: of what is traced; the first that knows an address names it.
+// One cell for each key, in the order of keys. `envs`: the targets' environments; the first that knows an address names
+// it.
 std::vector<HistCell> hist_cells(const model::Histogram& histogram, const HistEntry& entry,
                                  std::span<const target::TargetEnv* const> envs);
 

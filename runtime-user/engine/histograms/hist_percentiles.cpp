@@ -6,9 +6,9 @@ namespace kevt::engine {
 
 namespace {
 
-using Buckets = std::map<std::uint64_t, std::uint64_t>;  // hits by where they begin
+using Buckets = std::map<std::uint64_t, std::uint64_t>;  // hits by the bucket's begin
 
-// The least bucket with at least so many percent of the hits in it and those before.
+// The first bucket up to whose end at least `percent` of the hits are.
 std::uint64_t value_at(const Buckets& buckets, std::uint64_t hits, unsigned percent) {
   const std::uint64_t wanted = hits / 100 * percent + (hits % 100 * percent + 99) / 100;  // rounded up
   std::uint64_t so_far = 0;

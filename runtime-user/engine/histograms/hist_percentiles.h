@@ -17,15 +17,16 @@ struct Percentile {
 };
 inline constexpr std::array<Percentile, 4> kPercentiles = {{{"p50", 50}, {"p90", 90}, {"p99", 99}, {"max", 100}}};
 
-// Of the hits whose other keys are these. Each number is the greatest of its bucket: at most 1.6 % over what was hit.
+// Percentiles of the hits whose other keys are `others`. Each value is the greatest of its bucket: at most 1.6 % above
+// the value that was hit.
 struct HistPercentiles {
   std::vector<HistCell> others;  // by Histogram::keys, without the measured one
   std::array<std::uint64_t, kPercentiles.size()> values;
 };
 
-// Which key is `.loglinear`, where exactly one is.
+// The index of the `.loglinear` key; nullopt unless exactly one key is.
 std::optional<std::size_t> log_linear_key(const model::Histogram& histogram);
-// By other keys, in their order; empty without such a key.
+// One for each combination of the other keys, sorted by them; empty without a `.loglinear` key.
 std::vector<HistPercentiles> hist_percentiles(const HistSnapshot& snapshot);
 
 }  // namespace kevt::engine

@@ -1,4 +1,4 @@
-// HistSnapshot: what one histogram had counted at a moment, for who prints or exports it.
+// HistSnapshot: what one histogram had counted at one moment, to be printed or exported.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,7 @@ struct HistSnapshot {
   };
   std::string event;  // "GROUP:NAME"; in an instance "INSTANCE/GROUP:NAME"
   model::Trigger trigger;
-  std::vector<Row> rows;  // as its `sort` says
+  std::vector<Row> rows;  // sorted by the histogram's `sort`
   std::uint64_t hits = 0, dropped = 0;
 };
 

@@ -1,4 +1,4 @@
-// The kernel's table has a fixed number of entries, and drops what finds no room (kernel/trace/tracing_map.c, 6.1).
+// The kernel's table has a fixed number of entries, and drops hits that find no room (kernel/trace/tracing_map.c, 6.1).
 // Here `size=` is a hint of the language and nothing more: entries come as they are needed, up to kMaxBytes.
 #include "runtime-user/engine/histograms/hist_table.h"
 
@@ -29,7 +29,7 @@ std::strong_ordering compare_key(const model::HistField& key, std::size_t offset
   return static_cast<std::int64_t>(left) <=> static_cast<std::int64_t>(right);
 }
 
-// `column` as HistSortKey counts.
+// `column` counts as in HistSortKey.
 std::strong_ordering compare_column(const Histogram& histogram, std::span<const std::size_t> offsets,
                                     std::uint32_t column, const HistEntry& a, const HistEntry& b) {
   if (column == 0) return a.hits <=> b.hits;

@@ -28,16 +28,16 @@ struct HistEntry {
 
 class HistTable {
  public:
-  // Of all entries of one table, in bytes, about.
+  // The approximate size of all entries of one table, in bytes.
   static constexpr std::size_t kMaxBytes = 256u << 20;
 
-  // `max_bytes`: what its entries may take; a key that finds no room is dropped.
+  // `max_bytes`: how much memory the entries may take; a hit whose new key finds no room is dropped.
   explicit HistTable(const model::Histogram& histogram, std::size_t max_bytes = kMaxBytes);
 
-  // nullptr: there is none with this key.
+  // nullptr: no entry has this key.
   HistEntry* find(std::string_view key);
-  // The entry of this key, made where there is none, with so many hits more. nullptr: there is no room for it, and
-  // dropped() has grown.
+  // Adds `hits` to the entry of this key, which is made if there is none, and returns the entry. nullptr: there is no
+  // room for a new entry; the hits are added to dropped().
   HistEntry* count(std::string_view key, std::string_view comm, std::uint64_t hits = 1);
 
   void drop(std::uint64_t hits) { dropped_ += hits; }
@@ -45,16 +45,18 @@ class HistTable {
   std::uint64_t hits() const { return hits_; }
   std::uint64_t dropped() const { return dropped_; }
   std::size_t size() const { return entries_.size(); }
-  // Those that have hits, as the histogram's `sort` says; entries that it does not tell apart by their keys.
+  // The entries that have hits, in the order of the histogram's `sort`; entries equal by `sort` are ordered by their
+  // keys.
   std::vector<const HistEntry*> sorted(const model::Histogram& histogram) const;
-  // Counts and variables are gone; a snapshot's mark stays.
+  // Removes counts and variables; the mark of a snapshot stays.
   void clear();
-  // Counts are gone; variables, which later hits may ask for, stay.
+  // Sets counts to 0; variables stay, since later hits may read them.
   void start_over();
-  // The length of a key. Who looks up another histogram's key cuts it, or fills it up with zeros.
+  // The length of a key, in bytes. To look up a key of another histogram, cut the key to this length or pad it with
+  // zeros.
   std::size_t key_bytes() const { return key_bytes_; }
 
-  // What took the last snapshot().
+  // The value and the entry that caused the last snapshot.
   struct SnapshotMark {
     std::uint64_t value = 0;
     HistEntry entry;  // key and comm

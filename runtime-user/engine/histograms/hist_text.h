@@ -11,8 +11,8 @@
 
 namespace kevt::engine {
 
-// All histograms among an event's triggers, in their order; empty without one. `envs`: of what is traced; the first
-// that knows an address names it.
+// All histograms among an event's triggers, in the order of the triggers; empty without one. `envs`: the targets'
+// environments; the first that knows an address names it.
 std::string hist_file_text(std::span<const model::Trigger> triggers, const HistogramSet& histograms,
                            std::span<const target::TargetEnv* const> envs);
 

@@ -1,4 +1,5 @@
-// Reading is worked out once for each trigger: names become offsets, modifiers and operators stay as they are.
+// How to read a field is worked out once for each trigger: names become offsets; modifiers and operators are applied
+// per hit.
 //
 //   keys=s,v.log2          LocatedText @20        Number @16 (4 bytes, signed), then its logarithm
 //   d=common_timestamp-$t  Operation(Time, Reference 0)
@@ -164,7 +165,7 @@ std::uint64_t HistReader::operation(const HistHit& hit, const HistKnown& known) 
   std::unreachable();
 }
 
-// Its logarithm; or where its bucket begins.
+// Applies the modifier: the logarithm, or the begin of the bucket.
 std::uint64_t HistReader::measured(std::uint64_t value) const {
   if (modifier_ == HistModifier::Log2) return model::log2_of(value, log2_of_negatives_);
   if (modifier_ == HistModifier::Buckets) return value / constant_ * constant_;

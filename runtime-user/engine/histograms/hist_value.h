@@ -13,22 +13,22 @@
 
 namespace kevt::engine {
 
-// A number; of a text or a stack its bytes instead (a stack: addresses of 8 bytes, innermost first, 0 where it ends).
+// A number; or the bytes of a text or stack (a stack: addresses of 8 bytes, innermost first, ended by 0).
 struct HistValue {
   std::uint64_t number = 0;
   std::string bytes;
 };
 
-// The hit that is counted.
+// The hit to be counted.
 struct HistHit {
-  model::RecordBytes record;  // as its event's format says; may be hostile
+  model::RecordBytes record;  // in the event's format; may be hostile
   std::uint32_t cpu = 0;
   std::string_view comm;                 // of the thread that hit
   std::uint64_t time = 0;                // in the histogram's unit: of the trace clock, or microseconds
   std::span<const std::uint64_t> stack;  // code addresses, innermost first; empty where none was asked for
 };
 
-// What an entry knows beside its hit.
+// What a field may read beside the hit.
 struct HistKnown {
   std::span<const HistValue> references;  // of Histogram::references, resolved
   std::string_view comm;                  // of the thread that made the entry
@@ -36,10 +36,10 @@ struct HistKnown {
 
 class HistReader {
  public:
-  // A field of `histogram`. `layout`: of the event that is hit. Keeps nothing of them.
+  // `field`: a field of `histogram`; `layout`: of the event that is hit. Keeps no reference to the arguments.
   HistReader(const model::HistField& field, const model::Histogram& histogram, const model::RecordLayout& layout);
 
-  // Never fails: what the record does not hold is 0, or empty.
+  // Never fails: a value that the record does not hold is 0 or empty.
   HistValue read(const HistHit& hit, const HistKnown& known) const;
 
  private:
@@ -78,9 +78,9 @@ class HistReader {
   std::vector<HistReader> operands_;
 };
 
-// How many addresses a stack key has at most, and the bytes it takes in a key (HIST_STACKTRACE_DEPTH).
+// The most addresses in a stack key (HIST_STACKTRACE_DEPTH).
 inline constexpr std::size_t kHistStackDepth = 16;
-// Of a text in a variable or a key, with its NUL (STR_VAR_LEN_MAX).
+// The size of a text in a variable or a key, in bytes, with its NUL (STR_VAR_LEN_MAX).
 inline constexpr std::size_t kHistTextBytes = 256;
 
 }  // namespace kevt::engine

@@ -3,10 +3,10 @@
 //   hist:keys=id:d=val-$t0:onmatch(sched.sched_waking).trace(wakeup,id,$d)
 //     key ─► $t0 of the other's entry of this key ─► entry: hits, sums, d ─► $d of this entry ─► the synthetic event
 //
-// Without the other's entry, or where its variable is not set, nothing is counted. A variable of another histogram that
-// an expression reads is taken: the next hit needs a new one. Mirrors event_hist_trigger(), resolve_var_refs(),
-// hist_trigger_elt_update() and ontrack_action() of kernel/trace/trace_events_hist.c (6.1). Not here: which triggers
-// are asked, and what becomes of synthetic events (RecordRouter).
+// If the other histogram has no entry with this key, or its variable is not set, nothing is counted. Reading another
+// histogram's variable in an expression also unsets it: the next hit needs a new value. Mirrors event_hist_trigger(),
+// resolve_var_refs(), hist_trigger_elt_update() and ontrack_action() of kernel/trace/trace_events_hist.c (6.1). Not
+// here: which triggers run, and what becomes of synthetic events (RecordRouter).
 #include "runtime-user/engine/histograms/histogram_set.h"
 
 #include <algorithm>
@@ -57,7 +57,7 @@ bool is_own_stack(const HistField& field) {
   return field.source == HistSource::Stacktrace && (field.name.empty() || field.name == "common_stacktrace");
 }
 
-// onmax() and onchange(): whether a value is news to what was kept.
+// onmax() and onchange(): whether `value` replaces `kept`.
 bool is_news(HistHandler handler, std::uint64_t kept, std::uint64_t value) {
   return handler == HistHandler::OnMax ? value > kept : value != kept;
 }
@@ -147,7 +147,7 @@ std::string HistogramSet::key_of(const Histogram& histogram, const Plan& plan, c
     key.resize(begin + field.bytes);
     if (field.source == HistSource::Stacktrace)
       std::memcpy(key.data() + begin, value.bytes.data(), std::min<std::size_t>(value.bytes.size(), field.bytes));
-    else if (field.is_string)  // with a NUL behind it
+    else if (field.is_string)  // leaves room for a NUL
       std::memcpy(key.data() + begin, value.bytes.data(), std::min<std::size_t>(value.bytes.size(), field.bytes - 1));
     else
       std::memcpy(key.data() + begin, &value.number, sizeof value.number);
@@ -174,7 +174,7 @@ bool HistogramSet::resolve(const Histogram& histogram, const Plan& plan, std::st
   return true;
 }
 
-// An instance has one histogram with snapshots: its greatest value, or its last change, over all keys.
+// A snapshot is taken for the greatest value, or for a change, over all keys of the histogram.
 bool HistogramSet::take_snapshot(const HistAction& action, HistTable& table, const HistEntry& entry) {
   const std::uint64_t value = entry.variables[action.tracker].value.number;
   if (!is_news(action.handler, table.snapshot ? table.snapshot->value : 0, value)) return false;

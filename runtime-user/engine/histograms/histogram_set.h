@@ -15,13 +15,13 @@
 
 namespace kevt::engine {
 
-// A synthetic event that an action makes: what its fields are to hold, in their order.
+// A synthetic event that an action makes: the values of its fields, in the order of the fields.
 struct SyntheticHit {
   std::string event;
   std::vector<HistValue> values;
 };
 
-// What a hit has left to be done.
+// The result of counting a hit: what the caller has to do.
 struct HistOutcome {
   bool is_counted = false;
   bool takes_snapshot = false;
@@ -30,23 +30,23 @@ struct HistOutcome {
 
 class HistogramSet {
  public:
-  // A histogram trigger of an event with this layout. Those that share a name share their counts.
+  // Adds a histogram trigger of an event with this layout. Triggers that share a name share their counts.
   void add(const model::Trigger& trigger, const model::RecordLayout& layout);
-  // `is_last`: no other trigger counts into its table, which goes.
+  // `is_last`: no other trigger counts into the same table, so the table is removed, too.
   void remove(const model::Trigger& trigger, bool is_last);
   void clear(const model::Histogram& histogram);
   void start_over(const model::Histogram& histogram);
-  // What was counted elsewhere.
+  // Counts of one key that hits made by themselves.
   struct Counted {
     std::string_view key;  // as HistEntry::key
     std::uint64_t hits = 0;
     std::span<const std::uint64_t> sums;
-    std::string_view comm;  // of the thread that an entry made for it is of
+    std::string_view comm;  // of the thread; for an entry that is made now
   };
   void merge(const model::Histogram& histogram, const Counted& counted);
-  // So many hits are in no table.
+  // Counts hits as dropped.
   void drop(const model::Histogram& histogram, std::uint64_t hits);
-  // nullptr: nothing counts into it.
+  // nullptr: no trigger counts into this histogram.
   const HistTable* find(const model::Histogram& histogram) const;
 
   // Counts a hit of the trigger's event and runs its actions. `hit.time` is set from `stamp`, of the trace clock, in
@@ -63,14 +63,14 @@ class HistogramSet {
     };
     std::vector<Assignment> variables;           // of the histogram, then those made for actions: set by every hit
     std::vector<std::vector<Assignment>> saved;  // of each action
-    std::vector<bool> is_read_once;              // by reference: reading another histogram's variable takes it
+    std::vector<bool> is_read_once;              // by reference: reading the variable also unsets it
     bool in_usecs = false;
   };
   enum class Owner : std::uint8_t { Others, Self };
 
   static Plan plan_of(const model::Histogram& histogram, const model::RecordLayout& layout);
   static std::string key_of(const model::Histogram& histogram, const Plan& plan, const HistHit& hit);
-  // False: a variable is not set, or there is no such entry.
+  // False: a variable is not set, or the entry with this key does not exist.
   bool resolve(const model::Histogram& histogram, const Plan& plan, std::string_view key, Owner owner,
                std::span<HistValue> references);
   void act(const model::Histogram& histogram, std::size_t action, const Plan& plan, HistEntry& entry,
@@ -83,7 +83,7 @@ class HistogramSet {
 
 // Whether the histogram reads the stack of the hit.
 bool uses_stack(const model::Histogram& histogram);
-// Whether its text names addresses.
+// Whether its text shows symbols of addresses.
 bool shows_symbols(const model::Histogram& histogram);
 // Whether an action of it takes snapshots.
 bool takes_snapshots(const model::Histogram& histogram);

@@ -1,4 +1,4 @@
-// A synthetic event's record, made of the values that an action gives it.
+// The record of a synthetic event, made from the values that an action passes.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,8 @@
 
 namespace kevt::engine {
 
-// As the event's format says: a value for each field. `of`: the record whose hit it is, for thread and flags.
+// The record in the event's format, with a value for each field. `of`: the record of the hit, which gives thread and
+// flags.
 std::vector<std::uint8_t> synthetic_record(const TracedEvent& event, std::span<const HistValue> values,
                                            model::RecordBytes of);
 

@@ -1,11 +1,11 @@
-// Pages are made when they are needed and used again when they were read or overwritten:
+// Pages are allocated when needed, and reused once they were read or overwritten:
 //
 //   front  [read | peeked | not read]  [not read]  [being written |      ]  back
 //
-// Overwriting takes the whole front page away; what of it was not read is `overrun`, and the next entry that is read
-// says how many are missing before it. A cursor whose page was taken away goes on with the oldest page there is.
-// Mirrors what ring_buffer_consume(), ring_buffer_iter_peek() and ring_buffer_read_page() of kernel/trace/ring_buffer.c
-// (6.1) show of their buffer; nothing of how they do it without locks.
+// Overwriting drops the whole front page; its unread entries count as `overrun`, and the next entry that is read says
+// how many are missing before it. A cursor whose page was dropped goes on with the oldest page. Mirrors what
+// ring_buffer_consume(), ring_buffer_iter_peek() and ring_buffer_read_page() of kernel/trace/ring_buffer.c (6.1) show
+// to readers, but not their lock-free ways.
 #include "runtime-user/engine/instances/cpu_buffer.h"
 
 #include <algorithm>

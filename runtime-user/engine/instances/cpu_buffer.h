@@ -20,8 +20,8 @@ struct BufferStats {
   std::uint64_t overrun = 0;  // overwritten before they were read
   std::uint64_t dropped = 0;  // refused because the buffer was full
   std::uint64_t read = 0;
-  std::uint64_t bytes = 0;                                     // of the pages' data in use
-  std::optional<std::uint64_t> oldest_ns;                      // of the first entry's page
+  std::uint64_t bytes = 0;                                     // of data in all pages
+  std::optional<std::uint64_t> oldest_ns;                      // the first time in the oldest page
   std::uint64_t written() const { return entries + overrun; }  // as the head of `trace` counts
 
   BufferStats& operator+=(const BufferStats& other);
@@ -30,7 +30,7 @@ struct BufferStats {
 struct BufferEntry {
   std::uint64_t time_ns = 0;
   std::span<const std::uint8_t> record;  // stays good until the buffer changes
-  std::uint64_t lost_before = 0;         // overwritten just before it
+  std::uint64_t lost_before = 0;         // entries overwritten just before this one
 };
 
 class CpuBuffer {
@@ -41,24 +41,24 @@ class CpuBuffer {
   CpuBuffer(CpuBuffer&&) = default;
   CpuBuffer& operator=(CpuBuffer&&) = default;
 
-  // Times of one CPU do not go backwards: an older one is stored as the last one's. False: there was no room, or the
-  // record is longer than a page holds; it is counted as dropped.
+  // Times of one CPU never go backwards: a time before the last entry's is stored as the last entry's. False: there was
+  // no room, or the record is longer than a page holds; the record is counted as dropped.
   bool append(std::uint64_t time_ns, std::span<const std::uint8_t> record, WhenFull when_full);
 
-  // The oldest entry that was not read; nullptr: none. Stays until consume().
+  // The oldest entry that was not read; nullptr: none. It is not consumed: call consume() to go on.
   const BufferEntry* peek();
   void consume();
-  // Reads the rest of the oldest page: its entries are read then. False: there is none.
+  // Copies the unread entries of the oldest page to `out` as a page, and consumes them. False: nothing is unread.
   bool take_page(std::span<std::uint8_t, layout::kRingPageBytes> out);
 
-  // Walks over what was not read and leaves it there.
+  // Walks over the unread entries without consuming them.
   class Cursor {
    public:
     Cursor() = default;
 
    private:
     friend class CpuBuffer;
-    std::uint64_t buffer_ = 0;  // whose pages it walks; 0: none yet
+    std::uint64_t buffer_ = 0;  // id_ of the buffer that it walks; 0: none yet
     std::uint64_t serial_ = 0;
     std::optional<layout::RingPageReader> reader_;
   };
@@ -69,7 +69,7 @@ class CpuBuffer {
   void resize(std::uint32_t pages);  // clears
   std::uint32_t pages() const { return max_pages_; }
   BufferStats stats() const;
-  // Can a reader of whole pages have one without waiting for it to fill?
+  // Whether a page is full, so that a reader of whole pages need not wait.
   bool has_full_page() const { return pages_.size() > 1; }
 
  private:
@@ -82,7 +82,7 @@ class CpuBuffer {
   void drop_front();
   void overwrite_front();
 
-  std::uint64_t id_;  // no other buffer has it: a snapshot puts another one in this one's place
+  std::uint64_t id_;  // unique: a snapshot exchanges this buffer for another one
   std::uint32_t max_pages_;
   std::deque<Page> pages_;  // oldest first; the last one is being written
   std::vector<std::unique_ptr<Bytes>> spare_;
@@ -92,7 +92,7 @@ class CpuBuffer {
   std::optional<layout::RingPageReader> before_peeked_;
   std::optional<BufferEntry> peeked_;
   std::uint32_t read_of_front_ = 0;
-  std::uint64_t lost_ = 0;  // overwritten since the last entry was read
+  std::uint64_t lost_ = 0;  // entries overwritten since the last one was read
   std::uint64_t written_ = 0, overrun_ = 0, dropped_ = 0, read_ = 0;
 };
 

@@ -46,7 +46,7 @@ void ErrorLog::add(std::string_view text, std::string_view command, std::uint64_
 std::unexpected<Error> ErrorLog::refuse(std::span<const diag::Diagnostic> mistakes) {
   if (mistakes.empty()) return std::unexpected(Error::of_errno(EINVAL));
   const diag::Diagnostic& first = mistakes.front();
-  if (first.kind == diag::Kind::UnsupportedForm) {  // nothing is wrong with it, so no kernel would say anything
+  if (first.kind == diag::Kind::UnsupportedForm) {  // correct, so no kernel has a message
     add(std::string(diag::kernel_text(first.kind)) + ": " + first.detail, first.command, now_ns());
     return std::unexpected(Error::of_errno(EOPNOTSUPP));
   }

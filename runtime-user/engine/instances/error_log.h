@@ -1,4 +1,4 @@
-// ErrorLog: what the file error_log reads: the last 8 mistakes, oldest first.
+// ErrorLog: what the file error_log reads: the last 8 entries, oldest first.
 #pragma once
 
 #include <cstdint>
@@ -15,11 +15,11 @@ namespace kevt::engine {
 
 class ErrorLog {
  public:
-  // One entry, or with a prelude two; nothing for a mistake that the kernel does not log.
+  // Adds one entry, or two for a diagnostic with a prelude. A mistake that the kernel does not log adds nothing.
   void add(const diag::Diagnostic& diagnostic, std::uint64_t now_ns);
-  // What only we refuse ("kevtrace: error: …"), under the definition it is about. `text` is one line.
+  // Adds a refusal that only kevtrace makes ("kevtrace: error: …"), with the definition `command` that it is about.
   void add(std::string_view text, std::string_view command, std::uint64_t now_ns);
-  // Notes the first mistake, and returns what the write to the file answers for it.
+  // Adds the first mistake, and returns the error with which the write to the file fails.
   std::unexpected<Error> refuse(std::span<const diag::Diagnostic> mistakes);
   void clear() { entries_.clear(); }
   std::string text() const;

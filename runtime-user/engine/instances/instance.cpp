@@ -19,7 +19,7 @@ constexpr TraceClockFacts kClocks[] = {
     {TraceClock::Mono, "mono", true},   {TraceClock::Boot, "boot", true},
 };
 
-// What CLOCK_BOOTTIME is ahead by.
+// By how much CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, in ns.
 std::uint64_t suspended_ns() { return clock_ns(CLOCK_BOOTTIME) - now_ns(); }
 
 }  // namespace

@@ -13,27 +13,27 @@ namespace kevt::engine {
 
 class InstanceTable {
  public:
-  // Of one CPU's buffer, as every instance begins with it.
+  // `buffer_kb`: the initial size of one CPU's buffer in every instance.
   InstanceTable(std::uint32_t cpus, std::uint64_t buffer_kb);
 
   Instance& top() { return *instances_.front(); }
   const Instance& top() const { return *instances_.front(); }
-  // nullptr: there is none of that name; the top one has none.
+  // nullptr: no instance has this name. The top instance has no name.
   Instance* find(std::string_view name) const;
   // EEXIST, EINVAL, ENAMETOOLONG: as mkdir in instances/ answers.
   Result<void> make(std::string_view name);
-  // Not the top one. It has no event on any more (Tracing::remove_instance).
+  // `instance` is not the top one, and all its events are off already (Tracing::remove_instance).
   void erase(const Instance& instance);
 
-  // Whether any instance has the event on, or a trigger that needs it.
+  // Whether any instance has the event on or has a trigger that needs it.
   bool is_armed(std::uint32_t event) const;
-  // Whether a histogram of any instance makes this synthetic event.
+  // Whether a histogram in some instance generates this synthetic event.
   bool makes(std::string_view synthetic_event) const;
-  // Does any instance record stacks behind records?
+  // Whether some instance has an option on that records stacks.
   bool has_stack_option() const;
-  // Does any event record? One that a trigger alone needs (`0*`) is armed and does not.
+  // Whether some event records. An event that only a trigger needs (`enable` reads `0*`) is armed but does not record.
   bool is_any_on() const;
-  // The event is gone.
+  // Removes the event's state from every instance.
   void forget(std::uint32_t event);
   void clear_buffers();
 

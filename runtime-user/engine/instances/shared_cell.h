@@ -1,4 +1,4 @@
-// SharedCell: a number of the engine that code at the hit may read and change, too.
+// SharedCell: a number of the engine that the code of hits may also read and change.
 #pragma once
 
 #include <cstdint>
@@ -8,8 +8,8 @@
 
 namespace kevt::engine {
 
-// The words of one runtime (ProbeRuntime::shared_cells), and which of them are free. One that was given back is taken
-// last: a hit under way may still change it.
+// The words of one runtime (ProbeRuntime::shared_cells), and which of them are free. A word that was given back is
+// taken again as late as possible, since a hit in progress may still change it.
 class SharedCellPool {
  public:
   explicit SharedCellPool(std::span<std::uint64_t> words);
@@ -36,19 +36,20 @@ class SharedCell {
   void store(std::uint64_t value);
   std::uint64_t exchange(std::uint64_t value);
   void take_one();
-  // From now on it lies in one of `room`'s words, where it stays; `room` must outlive it. False: none is free.
+  // Moves the number into one of `room`'s words for the rest of its life; `room` must outlive this cell. False: no word
+  // is free, or the cell lies in another pool.
   bool share(SharedCellPool& room);
-  std::uint32_t index() const { return index_; }  // of its word; it must have one
+  std::uint32_t index() const { return index_; }  // of its word; only after share() was true
 
  private:
   std::uint64_t& place() const;
 
   mutable std::uint64_t own_ = 0;
-  SharedCellPool* room_ = nullptr;  // nullptr: it lies here
+  SharedCellPool* room_ = nullptr;  // nullptr: the number is own_
   std::uint32_t index_ = 0;
 };
 
-// One that is on or off. Whatever else a traced process writes there is on.
+// A cell that is on or off. Any value but 0 that a traced process writes counts as on.
 class SharedSwitch {
  public:
   explicit SharedSwitch(bool on) : word_(on ? 1 : 0) {}
@@ -57,7 +58,7 @@ class SharedSwitch {
     word_.store(on ? 1 : 0);
     return *this;
   }
-  // What it was before.
+  // Returns the state before.
   bool exchange(bool on) { return word_.exchange(on ? 1 : 0) != 0; }
   SharedCell& word() { return word_; }
 
@@ -65,12 +66,12 @@ class SharedSwitch {
   SharedCell word_;
 };
 
-// How often something may still happen. What a traced process makes negative is 0.
+// How often something may still happen. A value that a traced process made negative counts as 0.
 class SharedCount {
  public:
   explicit SharedCount(std::uint64_t left) : word_(left) {}
   std::uint64_t left() const {
-    const std::uint64_t left = word_.load();  // once: it may be changing
+    const std::uint64_t left = word_.load();  // read once: hits may change it meanwhile
     return static_cast<std::int64_t>(left) < 0 ? 0 : left;
   }
   void take_one() { word_.take_one(); }

@@ -1,4 +1,5 @@
-// The next entry of each CPU stands ready; the oldest of them goes first. CPUs are few, so that is a walk over them.
+// The next entry of each CPU is held ready, and the oldest of these is handed out. CPUs are few, so a walk over all of
+// them finds it.
 //
 // An entry that a cursor holds ready points into a page. Pages that are read or overwritten are used again, so a cursor
 // that pauses drops what it holds ready and looks again later.

@@ -1,4 +1,4 @@
-// TraceBuffer: the buffers of all CPUs of one instance, and reading them merged by time.
+// TraceBuffer: the buffers of all CPUs of one instance, which are read merged by time.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ class TraceBuffer {
   CpuBuffer& cpu(std::uint32_t index) { return cpus_[index]; }
   const CpuBuffer& cpu(std::uint32_t index) const { return cpus_[index]; }
 
-  // The oldest entry that was not read, of all CPUs or of one.
+  // The oldest unread entry of all CPUs, or of the CPU `only`.
   std::optional<MergedEntry> peek(std::optional<std::uint32_t> only);
   void consume(std::uint32_t cpu) { cpus_[cpu].consume(); }
 
@@ -36,7 +36,8 @@ class TraceBuffer {
     };
     std::vector<One> cpus_;
   };
-  // Not consuming. Before the buffer changes in any way, pause() the cursor.
+  // The next unread entry behind the cursor; consumes nothing. Call pause() on the cursor before the buffer changes in
+  // any way.
   std::optional<MergedEntry> next(Cursor& cursor, std::optional<std::uint32_t> only) const;
   static void pause(Cursor& cursor);
 

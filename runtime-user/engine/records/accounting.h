@@ -1,4 +1,4 @@
-// The lines that tell what became of an event's hits: the same wherever tracing ends.
+// The line that tells what became of an event's hits; every command prints it in the same form.
 #pragma once
 
 #include <fmt/format.h>
@@ -10,10 +10,10 @@
 
 namespace kevt::engine {
 
-// `missed ?` where nobody knows.
+// Unknown prints `missed ?`.
 enum class Misses : std::uint8_t { Known, Unknown };
 
-// "EVENT: hits N = recorded R + filtered F + lost L + missed M\n"; behind recorded "+ aggregated A" where there is one.
+// "EVENT: hits N = recorded R + filtered F + lost L + missed M\n"; " + aggregated A" follows R unless A is 0.
 inline std::string accounting_line(std::string_view event, const runtime::EventCounts& c,
                                    Misses misses = Misses::Known) {
   const std::string aggregated = c.aggregated ? fmt::format(" + aggregated {}", c.aggregated) : "";

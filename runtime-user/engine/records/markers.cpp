@@ -50,7 +50,7 @@ Markers::Markers(TracingState& state, TaskHistory& tasks, RecordRouter& records)
 
 void Markers::write(Instance& instance, std::int32_t tid, std::string_view comm, std::string_view text) {
   if (!instance.tracing_on) return;
-  std::vector<std::uint8_t> payload(8);  // ip: ours has none
+  std::vector<std::uint8_t> payload(8);  // ip: 0
   payload.insert(payload.end(), text.begin(), text.end());
   payload.push_back(0);
   if (instance.options.has(TraceOption::RecordCmd)) tasks_.note_comm(tid, comm);

@@ -1,4 +1,4 @@
-// Markers: what users write to trace_marker and trace_marker_raw, as records of an instance.
+// Markers: writes to trace_marker and trace_marker_raw become records of an instance.
 #pragma once
 
 #include <cstdint>
@@ -14,10 +14,10 @@ namespace kevt::engine {
 
 class Markers {
  public:
-  // All of them outlive it. Makes the event ftrace/print known to definitions.
+  // All arguments outlive this object. Adds ftrace/print to the events that definitions know.
   Markers(TracingState& state, TaskHistory& tasks, RecordRouter& records);
 
-  // Of every marker: ftrace/print. It has no code and is always on; its triggers see every marker.
+  // ftrace/print, the event of every marker. It has no code and is always on; its triggers see every marker.
   const TracedEvent& event() const { return event_; }
   void write(Instance& instance, std::int32_t tid, std::string_view comm, std::string_view text);
   void write_raw(Instance& instance, std::int32_t tid, std::string_view comm, std::span<const std::uint8_t> data);

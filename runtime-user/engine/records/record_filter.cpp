@@ -22,7 +22,7 @@ namespace {
 using model::FilterOperand;
 using model::FilterPredicate;
 
-// Up to a NUL; "" where it does not begin in the record.
+// The text up to a NUL; "" if it does not begin in the record.
 std::string_view text_at(std::span<const std::uint8_t> record, std::size_t offset, std::size_t length) {
   if (offset >= record.size()) return "";
   const char* text = reinterpret_cast<const char*>(record.data()) + offset;

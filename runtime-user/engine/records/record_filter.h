@@ -1,5 +1,5 @@
-// Filters over records that are there already: what triggers' `if` and shared probes need. The extractor's own filter
-// is compiled (lower/condition.h) and means the same.
+// Evaluates filters on finished records, as the `if` of triggers and events shared by several instances need it. The
+// extractor's own compiled filter (lower/condition.h) means the same.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct RecordContext {
   std::string_view comm;
 };
 
-// `filter` is bound to `layout`.
+// Whether the record passes. `filter` must be bound to `layout`.
 bool holds(const model::FilterExpr& filter, const model::RecordLayout& layout, const RecordContext& context);
 
 }  // namespace kevt::engine

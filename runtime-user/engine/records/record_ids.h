@@ -1,4 +1,4 @@
-// Records that are no dynamic event's: their ids are the kernel's (TRACE_PRINT, TRACE_RAW_DATA, TRACE_STACK,
+// Records that belong to no dynamic event. Their types are the kernel's (TRACE_PRINT, TRACE_RAW_DATA, TRACE_STACK,
 // TRACE_USER_STACK of kernel/trace/trace.h).
 #pragma once
 
@@ -17,10 +17,10 @@ inline constexpr std::uint32_t kPrintId = 5;
 inline constexpr std::uint32_t kRawDataId = 18;
 inline constexpr std::uint32_t kStackId = 4;
 inline constexpr std::uint32_t kUserStackId = 12;
-// What stands in a print record's `ip`, and how it prints.
+// How the `ip` of a print record is printed.
 inline constexpr std::string_view kMarkerFunction = "tracing_mark_write";
 
-// A record with this payload behind the common fields, all of which but type and pid are 0.
+// A record with this payload behind the common fields; common fields other than type and pid are 0.
 inline std::vector<std::uint8_t> record_of(std::uint32_t type, std::int32_t pid,
                                            std::span<const std::uint8_t> payload) {
   std::vector<std::uint8_t> record(model::kCommonBytes);

@@ -1,13 +1,13 @@
 // From a runtime's record to the buffers of instances.
 //
-// Records come in the order of time: of one target from its runtime; of several, they wait here until no target can
-// still come with an older one. Each instance that has the event on runs its triggers, its gates and its late triggers,
-// in the order that trigger_moment.h tells. All of it happens in the order of the hits, whenever it happens:
-// `traceoff if x == 5` keeps exactly what was hit up to that one, and a count of 5 acts five times. What a hit costs
-// its thread has been paid by then.
+// Records are delivered in the order of time. The runtime of one target sorts its own; records of several targets wait
+// here until no target can come with an older one. Each instance that has the event on runs its triggers, its gates and
+// its late triggers, in the order of trigger_moment.h. The reader runs them later than the hits, but in the order of
+// the hits: `traceoff if x == 5` keeps exactly the records up to that hit, and a count of 5 acts five times. They cost
+// the thread that hit nothing.
 //
-// A record whose hit carried out triggers and gates itself (trigger_inliner.cpp) says so, and its instance asks
-// neither.
+// A record whose hit carried out triggers and gates itself (trigger_inliner.cpp) has a flag that says so; the reader
+// then skips both for that instance.
 //
 // Every record counts once in each instance that knows the event: recorded, aggregated, filtered or lost.
 #include "runtime-user/engine/records/record_router.h"
@@ -148,7 +148,7 @@ void RecordRouter::deliver_sampled(TracedTarget& target, const SampledType& type
   }
 }
 
-// What TriggerInliner::gates_of() asks at the hit.
+// The same gates as TriggerInliner::gates_of() has at the hit.
 bool RecordRouter::is_open(const Instance& instance, const EventState& one, const Before& before) {
   if (!one.records()) return false;
   const bool was_reserved = before.needs_record && before.softly_on && !one.filter;
@@ -180,7 +180,7 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   if (!wanted) {
     ++(fired.is_counted ? one.aggregated : one.filtered);
   } else if (state_.options.is_tapped) {
-    KEVT_ASSERT(origin.target);  // a marker's has none, and where records are tapped there are no markers
+    KEVT_ASSERT(origin.target);  // a marker has no target, but with a tap there are no markers
     tap_->take(instance, event, *origin.target, record);
     ++one.recorded;
     if (origin.stack == Stack::Comes && instance.has_stack_option()) of_stack = &buffer;
@@ -192,11 +192,12 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   }
   deliver_synthetic(fired.synthetic, record, origin.target);
   const bool triggered = triggers_.run_late(instance, event, fired);
-  if (state_.options.is_tapped && !wanted) return nullptr;  // a tap takes stacks of records that it took
+  if (state_.options.is_tapped && !wanted) return nullptr;  // a tap takes the stack only of a record that it took
   return triggered && !of_stack ? &instance.buffer : of_stack;
 }
 
-// A histogram of a synthetic event may make synthetic events in turn. Where that does not end, they are lost.
+// A histogram of a synthetic event may make synthetic events in turn. Beyond kMaxNested levels they are counted as
+// lost.
 void RecordRouter::deliver_synthetic(std::span<const SyntheticHit> made, const runtime::Record& of,
                                      TracedTarget* target) {
   constexpr unsigned kMaxNested = 4;
@@ -221,8 +222,8 @@ void RecordRouter::deliver_synthetic(std::span<const SyntheticHit> made, const r
   }
 }
 
-// A program's hit in the kernel comes with the program's own stack. Else it is what kernel_stack's format says: how
-// many, and the addresses.
+// An event of a program (uprobe) has the program's user stack. Any other has a kernel_stack record: the number of
+// addresses, then the addresses.
 void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target, const TracedEvent& event,
                                const runtime::Record& record) {
   if (state_.options.is_tapped) return tap_->take_stack(instance, target, record, record.stack);
@@ -251,7 +252,7 @@ runtime::EventCounts RecordRouter::counts(const Instance& instance, const Traced
     sum.attempts = one->recorded + one->aggregated + one->filtered + one->lost;
   if (!state_.options.is_tapped || event.owner == target::EventOwner::Synthetic)
     sum.recorded = one ? one->recorded : 0;
-  else if (one)  // what is still in a ring is recorded, too
+  else if (one)  // records that are still in a ring count as recorded
     sum.recorded -= std::min(sum.recorded, one->filtered + one->aggregated + one->lost);
   sum.aggregated += one ? one->aggregated : 0;
   sum.filtered += one ? one->filtered : 0;

@@ -1,4 +1,4 @@
-// RecordRouter: takes records from the targets and brings each to the instances, or to the tap.
+// RecordRouter: takes records from the targets and delivers each to the instances, or to the tap.
 //
 // hits = recorded + aggregated + filtered + lost + missed, for each event in each instance: counts().
 #pragma once
@@ -20,29 +20,30 @@ namespace kevt::engine {
 
 class RecordRouter {
  public:
-  // All of them outlive it.
+  // All arguments outlive this object.
   RecordRouter(TracingState& state, const TriggerInliner& inliner, StackStitcher& stacks, TaskHistory& tasks)
       : state_(state), inliner_(inliner), stacks_(stacks), tasks_(tasks), triggers_(state.events) {}
 
-  // Takes what the targets have recorded; returns how many records. Never blocks. Behind finish() nothing waits for a
-  // slower target any more.
+  // Reads and delivers the records of all targets; returns how many were delivered. Never blocks. With several targets,
+  // a record waits until no slower target can come with an older one; after finish() none waits any more.
   std::size_t drain();
-  // Where TracingOptions::is_tapped: takes the instances' records from now on; it outlives this.
+  // Only with TracingOptions::is_tapped. From now on `tap`, which outlives this object, takes the records of all
+  // instances.
   void set_tap(RecordTap& tap, DrainOrder order) {
     tap_ = &tap;
     order_ = order;
   }
-  // Nothing more will be recorded: who reads a stream is told its end, behind what is there.
+  // To be called when nothing more will be recorded: readers of a stream get the rest and then the end of file.
   void finish() { is_finished_ = true; }
   bool is_finished() const { return is_finished_; }
-  // Whether records of the target wait for those of slower ones.
+  // Whether records of the target still wait for records of slower targets.
   bool is_any_pending(const TracedTarget& target) const {
     return pending_.any_waits([&](const PendingRecord& one) { return one.target == &target; });
   }
-  // Synthetic events that a hit of `of` has made, in every instance that has them on. `target`: of the hit; nullptr: a
-  // marker.
+  // Delivers synthetic events to every instance that has them on. `of`: the record of the hit that made them; `target`:
+  // the hit's target; nullptr: a marker.
   void deliver_synthetic(std::span<const SyntheticHit> made, const runtime::Record& of, TracedTarget* target);
-  // Of the event in this instance, up to the last drain(); final when every target has ended before that.
+  // The event's counts in this instance up to the last drain(); final if every target had ended before that.
   runtime::EventCounts counts(const Instance& instance, const TracedEvent& event) const;
 
  private:
@@ -53,26 +54,27 @@ class RecordRouter {
     std::vector<std::uint8_t> bytes;
     std::vector<std::uint64_t> stack;
   };
-  // `decided`: the instance whose triggers and gates its hit has asked; nullptr: none.
+  // Where a record comes from. `decided`: the instance whose triggers and gates the hit itself carried out; nullptr:
+  // none.
   struct Origin {
     TracedTarget* target = nullptr;
     Stack stack = Stack::None;
     const Instance* decided = nullptr;
   };
-  // Of a hit: what held before its triggers acted.
+  // The state before the triggers of a hit acted.
   struct Before {
     bool tracing_on, softly_on;
-    bool has_triggers;  // and they are asked
-    bool needs_record;  // by them
+    bool has_triggers;  // and the reader runs them
+    bool needs_record;  // the triggers do (need_record())
   };
-  // What a record's type means to a tap, looked up once.
+  // What a record type means to a tap, looked up once per drain().
   struct Route {
-    std::uint64_t of_round = 0;  // of drain(): between two of them anything may change
+    std::uint64_t of_round = 0;  // of rounds_: it is stale after the drain() that made it
     const TracedEvent* event = nullptr;
-    EventState* state = nullptr;  // nullptr: deliver() knows what becomes of it
+    EventState* state = nullptr;  // nullptr: not plain, so deliver() handles the record
   };
 
-  // Whether no record needs a look at gates and triggers of its instance; at those of its event.
+  // Whether records can skip the gates and triggers of the instance (is_plain_tap) and of their event (is_plain).
   bool is_plain_tap() const;
   bool is_plain(const TracedEvent& event, const EventState& state) const;
   void tap_plainly(TracedTarget& target, const runtime::Record& record);
@@ -80,7 +82,7 @@ class RecordRouter {
   void deliver(TracedTarget& target, const runtime::Record& record, const Instance* decided);
   void deliver_sampled(TracedTarget& target, const SampledType& type, const runtime::Record& record,
                        const Instance* decided);
-  // Where a stack is to stand behind it; nullptr: nowhere.
+  // Returns the buffer to which the record's stack is to be added; nullptr: no stack is wanted.
   TraceBuffer* deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin);
   static bool is_open(const Instance& instance, const EventState& state, const Before& before);
   void store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target, const TracedEvent& event,
@@ -96,7 +98,7 @@ class RecordRouter {
   DrainOrder order_ = DrainOrder::ByTime;
   std::vector<Route> routes_;  // by type
   std::uint64_t rounds_ = 0;   // of drain()
-  unsigned nested_ = 0;        // synthetic events that a synthetic event has made
+  unsigned nested_ = 0;        // how deep synthetic events are made by synthetic events
   bool is_finished_ = false;
 };
 

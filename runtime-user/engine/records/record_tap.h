@@ -18,18 +18,19 @@ class TracedTarget;
 class RecordTap {
  public:
   virtual ~RecordTap() = default;
-  // A record of `event` for this instance, as the event's format describes it; one that is stored nowhere else. It
-  // lives until this returns.
+  // Takes a record of `event` for this instance, in the event's format. The record is stored nowhere else, and is valid
+  // until this returns.
   virtual void take(const Instance& instance, const TracedEvent& event, TracedTarget& target,
                     const runtime::Record& record) = 0;
-  // The stack that belongs to the record `of`, which was taken last for this instance: code addresses, innermost first.
+  // Takes the stack of the record `of`, which is the last record taken for this instance. `frames`: code addresses,
+  // innermost first.
   virtual void take_stack(const Instance& instance, TracedTarget& target, const runtime::Record& of,
                           std::span<const std::uint64_t> frames) = 0;
 };
 
-// How records of one target's CPUs come to a tap. ByCpu: those of each CPU in their order, one CPU after the other, at
-// once and without a copy; only where nothing depends on the order of time (there are no triggers). Several targets are
-// always merged.
+// The order in which a tap gets the records of one target. ByCpu: one CPU after the other, each in the order of its
+// hits, without a copy; only where nothing depends on the order of time (no triggers). Records of several targets are
+// always merged by time.
 enum class DrainOrder : std::uint8_t { ByTime, ByCpu };
 
 }  // namespace kevt::engine

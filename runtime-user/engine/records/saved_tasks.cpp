@@ -1,4 +1,4 @@
-// The kernel keeps 128 by default; here it is more, so that lines of crowded programs have their names.
+// The kernel keeps 128 by default; the limit is higher here, so that programs with many threads keep all names.
 #include "runtime-user/engine/records/saved_tasks.h"
 
 namespace kevt::engine {

@@ -1,4 +1,5 @@
-// SavedTasks: names of threads that have hit, for lines printed later: saved_cmdlines, saved_tgids.
+// SavedTasks: names of threads that have hit, for lines that are printed later. Shown by saved_cmdlines and
+// saved_tgids.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +17,7 @@ struct SavedTask {
   std::string comm;       // empty: not recorded
 };
 
-// The last `limit` threads; the one that was noted longest ago goes first.
+// Keeps `limit` threads; when full, the thread that was first noted longest ago is dropped.
 class SavedTasks {
  public:
   void note_comm(std::int32_t tid, std::string_view comm);
@@ -29,7 +30,7 @@ class SavedTasks {
  private:
   SavedTask& task(std::int32_t tid);
   std::size_t limit_ = 4096;
-  std::list<SavedTask> tasks_;  // in the order of being noted first
+  std::list<SavedTask> tasks_;  // by the time each was first noted
   std::unordered_map<std::int32_t, std::list<SavedTask>::iterator> by_tid_;
 };
 

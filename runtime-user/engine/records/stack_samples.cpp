@@ -1,9 +1,9 @@
-// Debian's libraries keep no frame pointers, so a hit cannot walk its stack cheaply. It copies the upper end of it, and
-// the reader unwinds by call frame information (compiler/target/process/stack_unwinder.h). The copy is made by
-// fetch-args like any others: arrays of 64 words, one behind the other, are 2.5 KiB of the 3 KiB that the fixed part of
-// a record may hold; strings have room of their own.
+// Debian's libraries keep no frame pointers, so a hit cannot walk its stack cheaply. It copies the part of the stack
+// from the stack pointer on, and the reader unwinds by call frame information
+// (compiler/target/process/stack_unwinder.h). The copy is made by fetch-args like any others: arrays of 64 words, one
+// behind the other, are 2.5 KiB of the 3 KiB that the fixed part of a record may hold; strings have room of their own.
 //
-// A word above the end of the stack cannot be read and is stored as 0, as ever.
+// A word beyond the end of the stack cannot be read and is stored as 0, as in any fetch-arg.
 #include "runtime-user/engine/records/stack_samples.h"
 
 #include <fmt/format.h>
@@ -23,7 +23,7 @@ constexpr std::array<std::string_view, 6> kRegisters = {"bx", "bp", "r12", "r13"
 constexpr std::uint32_t kPieces = 5, kPieceWords = 64, kWord = 8;
 constexpr std::string_view kStackPointer = "kevt_sp";
 
-// Parsed once, as if it stood behind a definition.
+// The fetch-args of the sample, parsed once as part of a made-up definition.
 std::vector<model::FetchArg> sample_args() {
   std::string text = fmt::format("p:sample sample {}=$stack:x64", kStackPointer);
   for (std::string_view name : kRegisters) text += fmt::format(" kevt_{}=%{}:x64", name, name);
@@ -39,7 +39,7 @@ std::vector<model::FetchArg> sample_args() {
 
 void add_stack_sample(model::Definition& written) {
   static const std::vector<model::FetchArg> args = sample_args();
-  const auto end = static_cast<std::uint32_t>(written.command.size());  // where a mistake in them is shown
+  const auto end = static_cast<std::uint32_t>(written.command.size());  // mistakes in the sample are shown there
   for (model::FetchArg arg : args) {
     arg.span = arg.expr_span = arg.expr.base_span = arg.type.span = {end, end};
     for (model::Dereference& dereference : arg.expr.dereferences) dereference.span = {end, end};

@@ -1,5 +1,5 @@
-// Stacks of a program's hits: what `run --stack` and the trigger `stacktrace` add to a definition, and how a record
-// gives it back.
+// Stack samples of a process's hits: the fetch-args that `run --stack` and the trigger `stacktrace` add to a
+// definition, and how they are read from a record.
 //
 //   p:open libc:open64 path=…    →    … path=… kevt_sp=$stack:x64 kevt_bx=%bx:x64 … kevt_s0=+0($stack):x64[64] …
 //
@@ -22,20 +22,20 @@ namespace kevt::engine {
 // Appends fetch-args for the registers that unwinding needs and for 2.5 KiB of stack, to a definition as it was parsed.
 void add_stack_sample(model::Definition& written);
 
-// For a mistake that a definition has with the sample alone: a note says what stands behind it.
+// Adds a note to a mistake that a definition has only because of the sample.
 void explain_stack_sample(diag::Diagnostic& mistake);
 
-// The records of an event that was defined so.
+// Reads the records of a definition with a stack sample.
 class StackSamples {
  public:
-  // nullopt where the layout has no such fetch-args.
+  // nullopt: the layout has no stack sample.
   static std::optional<StackSamples> of(const model::RecordLayout& sampled);
 
-  // As the definition without the sample would have made it.
+  // The layout of the same definition without the sample.
   const model::RecordLayout& layout() const { return layout_; }
-  // The record as that layout describes it. `record` may be hostile.
+  // The record without the sample, in the form of layout(). `record` may be hostile.
   std::vector<std::uint8_t> public_record(std::span<const std::uint8_t> record) const;
-  // What the hit found; the bytes are the record's.
+  // The registers and stack at the hit; the stack's bytes point into `record`.
   target::StackSample sample(std::span<const std::uint8_t> record) const;
 
  private:

@@ -1,12 +1,13 @@
-// Stacks of programs behind records of their probes: the trigger `stacktrace`, and the options userstacktrace and
-// stacktrace, in process.
+// Stacks of processes, as separate records behind the records of probes. Asked for by the trigger `stacktrace` and the
+// options userstacktrace and stacktrace.
 //
 //   the ring        type 64: op's record, then the stack sample      code with a sample has a type of its own
 //   an instance     op                                               as op's format says: the sample is cut off
 //                   user_stack: tgid, caller[8 or more]              where the trigger's condition and count allow it
 //
-// Code is exchanged while the program runs, so records of both kinds may be under way: only their type tells them
-// apart. A stack is unwound once for all instances, and only where one of them wants it (RecordRouter).
+// Code is exchanged while the program runs, so records with and without a sample may be in the ring together: only
+// their type tells them apart. A stack is unwound once for all instances, and only where one of them wants it
+// (RecordRouter).
 //
 // Mirrors stacktrace_trigger(), ftrace_trace_userstack() of kernel/trace (6.1), whose stacks end after eight callers;
 // here the record is as long as the stack, as the kernel's own kernel_stack is, and never shorter than its format.
@@ -40,7 +41,7 @@ std::vector<std::uint8_t> StackStitcher::record(TracedTarget& target, std::vecto
                                                 std::span<const std::uint8_t> of) {
   auto unwinder = target.unwinder();
   const std::uint32_t tgid = process_of(model::pid_of(of), unwinder ? (*unwinder)->pid() : 0);
-  callers.resize(std::max(callers.size(), kFormatCallers));  // 0: no more
+  callers.resize(std::max(callers.size(), kFormatCallers));  // 0 ends the list
   std::vector<std::uint8_t> bytes(kCallersAt + callers.size() * sizeof callers[0]);
   bytes[0] = kUserStackId;
   std::ranges::copy(of.subspan(2, model::kCommonBytes - 2), bytes.begin() + 2);
@@ -53,7 +54,7 @@ void StackStitcher::forget(const TracedTarget& target) {
   std::erase_if(nameless_, [&](const auto& one) { return one.first == &target; });
 }
 
-// Asked once for each thread; of one that has ended it is the traced process.
+// The tgid of a thread, looked up once per thread. For a thread that has ended it is `otherwise`, the traced process.
 std::uint32_t StackStitcher::process_of(std::int32_t tid, pid_t otherwise) {
   if (process_of_.size() >= kMaxKnown) process_of_.clear();
   const auto [it, is_new] = process_of_.try_emplace(tid, 0);
@@ -64,7 +65,8 @@ std::uint32_t StackStitcher::process_of(std::int32_t tid, pid_t otherwise) {
   return it->second;
 }
 
-// A frame that no known file holds may be of a library that came since: they are looked at again, once for each.
+// An address without a symbol may lie in a library that was loaded since: env() looks at the libraries again, once for
+// each such address.
 void StackStitcher::look_for_new_files(TracedTarget& target, std::span<const std::uint64_t> callers) {
   for (const std::uint64_t caller : callers) {
     if (target.known_env().symbolize(caller)) continue;

@@ -1,4 +1,4 @@
-// StackStitcher: the stack of a program's hit, made of the sample that its record carries.
+// StackStitcher: unwinds the stack of a process's hit from the stack sample in the record.
 #pragma once
 
 #include <cstdint>
@@ -15,20 +15,20 @@ namespace kevt::engine {
 
 class StackStitcher {
  public:
-  // Code addresses, innermost first; the hit's alone where the target cannot be unwound.
+  // Code addresses, innermost first; the address of the hit alone if the target cannot be unwound.
   std::vector<std::uint64_t> unwind(TracedTarget& target, const target::StackSample& sample);
-  // A user_stack record of these callers. `of`: the record it stands behind, whose flags and thread it has.
+  // A user_stack record with these callers. `of`: the record that it follows, which gives flags and thread.
   std::vector<std::uint8_t> record(TracedTarget& target, std::vector<std::uint64_t> callers,
                                    std::span<const std::uint8_t> of);
-  // The target is gone: its address may become another's.
+  // To be called before the target is destroyed: another target may get the same address.
   void forget(const TracedTarget& target);
 
  private:
   std::uint32_t process_of(std::int32_t tid, pid_t otherwise);
   void look_for_new_files(TracedTarget& target, std::span<const std::uint64_t> callers);
 
-  std::unordered_map<std::int32_t, std::uint32_t> process_of_;        // of threads that had stacks
-  std::set<std::pair<const TracedTarget*, std::uint64_t>> nameless_;  // callers that were looked for
+  std::unordered_map<std::int32_t, std::uint32_t> process_of_;        // tgid by tid, of threads that had stacks
+  std::set<std::pair<const TracedTarget*, std::uint64_t>> nameless_;  // callers without a symbol, each looked for once
 };
 
 }  // namespace kevt::engine

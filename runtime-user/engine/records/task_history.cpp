@@ -1,4 +1,4 @@
-// Only with several targets a thread's program is noted: with one, it is that one.
+// Which target a thread belongs to is noted only where there are several targets.
 #include "runtime-user/engine/records/task_history.h"
 
 #include <algorithm>

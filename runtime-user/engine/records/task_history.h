@@ -1,4 +1,4 @@
-// TaskHistory: the threads that have hit: their names, and which program each was when.
+// TaskHistory: the threads that have hit: their names, and which target each thread belonged to at which time.
 #pragma once
 
 #include <cstdint>
@@ -13,24 +13,25 @@ namespace kevt::engine {
 
 class TaskHistory {
  public:
-  // `state` outlives it.
+  // `state` outlives this object.
   explicit TaskHistory(const TracingState& state) : state_(state) {}
 
-  // A record of this thread has come from `target`. Names are kept as the top instance's options say.
+  // Notes that a record of thread `tid` came from `target`. Saves comm and tgid if the top instance's options
+  // record-cmd and record-tgid are on.
   void note(const TracedTarget& target, const runtime::Record& record, std::int32_t tid);
   void note_comm(std::int32_t tid, std::string_view comm) { saved_.note_comm(tid, comm); }
   SavedTasks& saved() { return saved_; }
   const SavedTasks& saved() const { return saved_; }
 
-  // Where a record of this thread comes from. A thread may have become another program: `time_ns`, of CLOCK_MONOTONIC,
-  // tells which one it was then; nullopt: the last one. nullptr: nobody knows.
+  // The target that the thread belonged to at `time_ns` of CLOCK_MONOTONIC (exec may have changed it); for nullopt the
+  // last one known. nullptr: unknown.
   const TracedTarget* target_of(std::int32_t tid, std::optional<std::uint64_t> time_ns) const;
-  // Likewise, for symbols.
+  // The environment that names the thread's addresses at that time: TracingOptions::env if set, else that target's.
   const target::TargetEnv* env_of(std::int32_t tid, std::optional<std::uint64_t> time_ns) const;
 
-  // Addresses in the target's records have no names from now on.
+  // From now on addresses in the target's records are printed without names.
   void forget(const TracedTarget& target);
-  // Grows with each forget(): what was kept of a TargetEnv may be another's now.
+  // Grows with each forget(). Caches keyed by a TargetEnv's address are stale then: another one may have it.
   std::uint64_t forgotten_targets() const { return forgotten_; }
 
  private:

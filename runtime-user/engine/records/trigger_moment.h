@@ -13,12 +13,12 @@
 
 namespace kevt::engine {
 
-// Behind the record, whatever became of it.
+// Whether such a trigger acts after the record was kept or discarded.
 inline bool acts_late(model::TriggerKind kind) {
   return kind == model::TriggerKind::TraceOff || kind == model::TriggerKind::Stacktrace;
 }
 
-// Of all triggers of an event: whether the record is reserved before the first of them acts.
+// `triggers`: all of an event. Whether the record is reserved before the first of them acts.
 inline bool need_record(std::span<const model::Trigger> triggers) {
   return std::ranges::any_of(triggers, [](const model::Trigger& trigger) {
     return trigger.condition || acts_late(trigger.kind) || trigger.kind == model::TriggerKind::Hist;

@@ -20,7 +20,7 @@ bool may_act(const Instance& instance, const model::Trigger& trigger) {
   return left == instance.trigger_counts.end() || left->second.left() > 0;
 }
 
-// All of an event.
+// Switches all histograms of an event.
 void switch_histograms(Instance& instance, const model::EventName& event, model::HistState state) {
   for (const model::Trigger& trigger : instance.triggers.of(event))
     if (trigger.kind == model::TriggerKind::Hist) instance.triggers.apply(sema::SetHistState{event, trigger.id, state});
@@ -28,7 +28,7 @@ void switch_histograms(Instance& instance, const model::EventName& event, model:
 
 }  // namespace
 
-// Only where it changes anything its count goes down; that of histogram switches always.
+// A trigger's count goes down only if the trigger changed something; that of enable_hist and disable_hist always.
 void TriggerRunner::act(Instance& instance, const model::Trigger& trigger) const {
   if (!may_act(instance, trigger)) return;
   bool changed = true;
@@ -83,11 +83,11 @@ TriggerRunner::Fired TriggerRunner::run(Instance& instance, const TracedEvent& e
   for (const model::Trigger& trigger : instance.triggers.of({event.group, event.name})) {
     if (trigger.condition && !holds(*trigger.condition, event.layout, context)) continue;
     if (trigger.kind == model::TriggerKind::Hist) {
-      // set_event_pid: of other threads no record is reserved, which a histogram needs.
+      // A histogram needs a reserved record, and with set_event_pid other threads reserve none.
       if (trigger.state == model::HistState::Active && instance.lets_thread_through(model::pid_of(record.bytes)))
         count(instance, trigger, record, fired);
     } else if (trigger.kind == model::TriggerKind::Stacktrace) {
-      fired.wants_stack = stack == Stack::Comes;  // else the record was made before it was set
+      fired.wants_stack = stack == Stack::Comes;  // else the record was made before the trigger was set
     } else if (trigger.kind == model::TriggerKind::TraceOff) {
       fired.turns_off = true;
     } else {

@@ -1,4 +1,4 @@
-// TriggerRunner: triggers of an instance carried out by the reader, for one record after the other.
+// TriggerRunner: the reader runs the triggers of an instance for one record after the other.
 #pragma once
 
 #include <cstdint>
@@ -10,24 +10,24 @@
 
 namespace kevt::engine {
 
-// Whether a record came with what a stack can be made of.
+// Whether a record comes with a stack, or with a sample to unwind.
 enum class Stack : std::uint8_t { None, Comes };
 
 class TriggerRunner {
  public:
-  // `events` outlives it.
+  // `events` outlives this object.
   explicit TriggerRunner(const EventTable& events) : events_(events) {}
 
-  // What the triggers of a hit have left to be done, and done. An event has one of each kind.
+  // What the triggers of a hit have done, and what is left for run_late() and the caller.
   struct Fired {
-    bool turns_off = false, wants_stack = false;  // late: behind the record
+    bool turns_off = false, wants_stack = false;  // late triggers, for run_late()
     bool took_snapshot = false;
     bool is_counted = false;              // by a histogram
-    std::vector<SyntheticHit> synthetic;  // that histograms made: the caller brings them to the instances
+    std::vector<SyntheticHit> synthetic;  // made by histograms; the caller delivers them
   };
-  // All but the late ones act. Without a stack, those that want one are not met.
+  // Runs all triggers but the late ones. With Stack::None, `stacktrace` triggers do not fire.
   Fired run(Instance& instance, const TracedEvent& event, const runtime::Record& record, Stack stack) const;
-  // True: a stack is to be stored.
+  // Runs the late triggers. True: the caller must store the record's stack.
   bool run_late(Instance& instance, const TracedEvent& event, const Fired& fired) const;
 
  private:

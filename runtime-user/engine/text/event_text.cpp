@@ -2,7 +2,7 @@
 //
 //   static event    the kernel's own print fmt                                    sched_switch: prev_comm=…
 //   synthetic       layout::event_text()                                          wakeup_latency: lat=12
-//   probe           a plan made once for the event (line_plan.h), its place from what was looked up before
+// probe a plan made once for the event (line_plan.h), its place from a cache
 #include "runtime-user/engine/text/event_text.h"
 
 #include "runtime-user/engine/text/symbol_text.h"

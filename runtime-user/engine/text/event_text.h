@@ -1,7 +1,7 @@
-// EventText: what stands behind a trace line's front: "open: (open64+0x0/0x128 [libc.so.6]) path=\"/etc/hosts\"".
+// EventText: the event's part of a trace line: "open: (open64+0x0/0x128 [libc.so.6]) path=\"/etc/hosts\"".
 //
-// The one place where records of events become text: `trace`, `trace_pipe` and `kevtrace run` print by it. Places and
-// symbols are looked up once: a trace of millions of lines names few of them.
+// The one place where records of events become text, for `trace`, `trace_pipe` and `kevtrace run`. Each place and
+// symbol is looked up once: a trace of millions of lines names only a few.
 #pragma once
 
 #include <array>
@@ -20,7 +20,7 @@
 
 namespace kevt::engine {
 
-// Remembers the symbols of addresses that were asked for.
+// A TargetEnv with a cache of symbolize() results.
 class CachedSymbols final : public target::TargetEnv {
  public:
   explicit CachedSymbols(const target::TargetEnv& env) : env_(env) {}
@@ -52,15 +52,15 @@ class CachedSymbols final : public target::TargetEnv {
 
 class EventText {
  public:
-  // `statics`: the target's own events; nullptr: it has none. Both outlive this.
+  // `statics`: the target's static events, which outlive this object; nullptr: none.
   explicit EventText(const StaticEvents* statics) : statics_(statics) {}
 
-  // Appends the event's text and '\n'. `env`: whose addresses the record holds, as symbols() gave it.
+  // Appends the event's text and '\n'. `env`: what symbols() returned for the target that made the record.
   void append(const TracedEvent& event, std::span<const std::uint8_t> record, const target::TargetEnv& env,
               layout::PlaceStyle style, std::string& out);
-  // `env` with a memory; good until forget(). nullptr: one that knows nothing.
+  // `env` with a cache, valid until forget(). For nullptr, an environment that knows no names.
   const target::TargetEnv& symbols(const target::TargetEnv* env);
-  // What was kept of environments and events may be another's from now on.
+  // Drops all caches. To be called when an environment or event is destroyed: another may get its address or id.
   void forget();
 
  private:

@@ -1,5 +1,5 @@
-// What layout::append_arguments() (event_text.cpp) decides for every record is decided here once for each event; it is
-// the reference, and a test compares the two.
+// layout::append_arguments() (event_text.cpp) decides anew for every record; a LinePlan decides once for each event.
+// The former is the reference, and a test compares the two.
 #include "runtime-user/engine/text/line_plan.h"
 
 #include <algorithm>
@@ -56,7 +56,7 @@ LinePlan::LinePlan(const TracedEvent& event) : head_(event.name + ": (") {
         piece.form = Form::Text;
         break;
       default:
-        is_plain_ = false;  // event_text.cpp knows them
+        is_plain_ = false;  // left to event_text.cpp
         break;
     }
     pieces_.push_back(std::move(piece));

@@ -14,18 +14,18 @@ namespace kevt::engine {
 
 class LinePlan {
  public:
-  // Keeps nothing of the event.
+  // Keeps no reference to the event.
   explicit LinePlan(const TracedEvent& event);
 
   const std::string& head() const { return head_; }  // "NAME: ("
-  // The addresses at the record's start, by which its place is known; 0 where it is too short.
+  // The addresses at the start of the record, which identify its place; 0 where the record is too short.
   std::array<std::uint64_t, 2> addresses(std::span<const std::uint8_t> record) const;
-  // Are all arguments numbers and strings? Only then append_arguments() may be called.
+  // Whether all arguments are numbers and strings. Only then may append_arguments() be called.
   bool is_plain() const { return is_plain_; }
   // " a=1 s=\"x\"", as layout::append_arguments() does. The record may be hostile.
   void append_arguments(std::span<const std::uint8_t> record, std::string& out) const;
 
-  // The place that was printed last, and what it was.
+  // The place that was printed last, and its text.
   struct Place {
     const void* env = nullptr;
     std::array<std::uint64_t, 2> addresses = {};

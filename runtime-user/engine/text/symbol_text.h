@@ -1,5 +1,5 @@
-// Symbol texts in process: an extractor stores the 8-byte address of a `symstr` field, and the text is
-// made here, when the record is read. The result is the record its `format` describes.
+// Symbol texts of process probes: for a `symstr` field the extractor stores an 8-byte address, and the text is made
+// here when the record is read. The result is the record that the event's `format` describes.
 #pragma once
 
 #include <cstdint>

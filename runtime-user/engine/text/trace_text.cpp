@@ -154,8 +154,8 @@ void TraceText::append_stack(const Instance& instance, const MergedEntry& entry,
   }
 }
 
-// The kernel knows no names of a program's functions: it has the address alone, and with sym-userobj the file. Here
-// the name stands before the address, or the file and the offset in it.
+// The kernel does not know a program's symbols: it prints the address alone, or with sym-userobj the file. Here the
+// symbol stands before the address, or the file and the offset in the file.
 void TraceText::append_user_stack(const Instance& instance, const MergedEntry& entry, std::string& out) {
   constexpr std::size_t kCallersAt = 16;
   out += "<user stack trace>\n";

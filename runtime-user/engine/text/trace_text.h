@@ -1,4 +1,4 @@
-// TraceText: what `trace` and `trace_pipe` read: records of an instance as the kernel's lines.
+// TraceText: what `trace` and `trace_pipe` read: an instance's records as the lines that the kernel prints.
 #pragma once
 
 #include <cstdint>
@@ -14,9 +14,9 @@ class TraceText {
  public:
   explicit TraceText(const Tracing& tracing) : tracing_(tracing), text_(tracing.code().static_events()) {}
 
-  // The head of `trace`, for all CPUs or one.
+  // The header of `trace`, for all CPUs or for the CPU `only`.
   static std::string header(const Instance& instance, const TraceBuffer& buffer, std::optional<std::uint32_t> only);
-  // Appends one entry as its line, or lines; with the note about lost events before it.
+  // Appends the line or lines of one entry, after the note about lost events if some were lost before it.
   void append(const Instance& instance, const MergedEntry& entry, std::string& out);
 
  private:
@@ -25,12 +25,12 @@ class TraceText {
   void append_event(const Instance& instance, const MergedEntry& entry, std::string& out);
   void append_user_stack(const Instance& instance, const MergedEntry& entry, std::string& out);
   void append_stack(const Instance& instance, const MergedEntry& entry, std::string& out);
-  // Of what the entry's thread was then.
+  // Symbols of the target that the entry's thread belonged to at the time.
   const target::TargetEnv& symbols(const Instance& instance, const MergedEntry& entry);
 
   const Tracing& tracing_;
   EventText text_;
-  std::uint64_t forgotten_ = 0;  // TaskHistory::forgotten_targets() when they were looked up
+  std::uint64_t forgotten_ = 0;  // TaskHistory::forgotten_targets() when text_'s caches were last dropped
 };
 
 }  // namespace kevt::engine

@@ -36,7 +36,7 @@ bool is_program(const std::string& path) {
 std::vector<std::string> words_of(const TracerRequest& request, const std::string& directory) {
   std::vector<std::string> words = {"kevtrace", "mount", directory};
   if (!request.command.empty())
-    words.push_back("--keep");  // what was recorded is looked at when the program has ended, too
+    words.push_back("--keep");  // records are also read after the program has ended
   else if (!request.pids.empty())
     words.insert(words.end(), {"--pid", fmt::format("{}", fmt::join(request.pids, ","))});
   else
@@ -63,8 +63,8 @@ std::string TracerProcess::find_kevtrace() {
   return {};
 }
 
-// Only what is known to be in such a folder is removed. Whether it is mounted the list of mounts tells: a look at the
-// directory itself might wait for a process that is stuck.
+// Removes only files that are known to be in such a folder. The list of mounts tells whether it is mounted: a look at
+// the directory itself might wait for a stuck process.
 void TracerProcess::remove_abandoned(const std::string& folder) {
   constexpr time_t kJustMade = 600;  // s
   std::ifstream file("/proc/self/mountinfo");
@@ -97,7 +97,7 @@ TracerProcess::~TracerProcess() {
   finish(kPatience);
   if (folder_.empty()) return;
   ::unlink((folder_ + "/output").c_str());
-  ::rmdir(directory_.c_str());  // where it is mounted yet, both stay
+  ::rmdir(directory_.c_str());  // if still mounted, both folders stay
   ::rmdir(folder_.c_str());
 }
 
@@ -123,7 +123,7 @@ Result<void> TracerProcess::spawn(const std::string& kevtrace, const std::vector
   posix_spawn_file_actions_addopen(&files, 1, (folder_ + "/output").c_str(), O_WRONLY | O_APPEND, 0);
   posix_spawn_file_actions_adddup2(&files, 1, 2);
   posix_spawn_file_actions_addclosefrom_np(&files, 3);
-  // A terminal's hang-up is the asker's alone.
+  // A session of its own: a hang-up of the terminal reaches only the client.
   posix_spawnattr_t attributes;
   posix_spawnattr_init(&attributes);
   sigset_t usual, none;
@@ -154,7 +154,7 @@ TracerProcess::News TracerProcess::look() {
   return news;
 }
 
-// Whether it has ended.
+// Whether the tracer has ended.
 bool TracerProcess::reap(News* news) {
   int status = 0;
   const pid_t got = ::waitpid(pid_, &status, WNOHANG);
@@ -168,7 +168,7 @@ bool TracerProcess::reap(News* news) {
   return true;
 }
 
-// False: there is nothing more.
+// False: there is nothing more to read.
 bool TracerProcess::read_output(News& news) {
   std::string bytes(kMostOfALook, '\0');
   const ssize_t got = ::read(output_.get(), bytes.data(), bytes.size());
@@ -184,8 +184,8 @@ bool TracerProcess::read_output(News& news) {
   return true;
 }
 
-// The tracer's own lines name the directory: what a program says by chance is none of them. One that means to can, of
-// itself alone: its trace is then taken for ended.
+// The tracer's own lines name the directory, so a program does not print one by chance. A program that does so on
+// purpose only makes its own trace seem ended.
 void TracerProcess::take_line(const std::string& line, News& news) {
   const std::string begin = "kevtrace: mounted on " + directory_ + ": ";
   const auto process_in = [](std::string_view words) {
@@ -207,7 +207,8 @@ void TracerProcess::take_line(const std::string& line, News& news) {
   }
 }
 
-// kevtrace lets the program go and then waits for its end.
+// kevtrace detaches from the program and then waits for its end, so a program that was started here is told to end,
+// too.
 void TracerProcess::terminate() {
   if (!is_running_) return;
   ::kill(pid_, SIGTERM);
