@@ -34,7 +34,7 @@ void raise_file_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
-// With what we run whether it does or not.
+// The running kernel's dialect, with the forms that kevtrace runs whether the kernel has them or not.
 dialect::Dialect running_dialect() {
   utsname kernel{};
   unsigned major = 0, minor = 0;

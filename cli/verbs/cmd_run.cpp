@@ -194,7 +194,7 @@ void Run::record() {
   if (is_tracing_) stop_tracing();
 }
 
-// The exit status of CMD becomes that of kevtrace.
+// Reports attached processes that have ended. CMD's end is not reported, since it becomes kevtrace's exit status.
 void Run::report_ended() {
   processes_.report_replaced();
   for (const auto& process : processes_.all())
