@@ -1,4 +1,4 @@
-// What every user of an ANTLR grammar here reads its text through. Of this folder alone: others do not see ANTLR.
+// The input stream of all ANTLR parsers here. Private to this folder: no other folder sees ANTLR.
 #pragma once
 
 #include <CharStream.h>
@@ -8,8 +8,8 @@
 
 namespace kevt::grammar {
 
-// A text as ANTLR reads it: every byte is one character (Latin-1), so columns are bytes and any byte is legal. Views
-// the text.
+// A text as ANTLR reads it: every byte is one character (Latin-1), so columns are bytes and any byte is legal. The text
+// must outlive the stream.
 class ByteStream final : public antlr4::CharStream {
  public:
   explicit ByteStream(std::string_view text = {}) : text_(text) {}
@@ -27,7 +27,7 @@ class ByteStream final : public antlr4::CharStream {
   void seek(size_t index) override { at_ = index < text_.size() ? index : text_.size(); }
   size_t size() override { return text_.size(); }
   std::string getSourceName() const override { return "text"; }
-  // As UTF-8.
+  // The text of the interval, as UTF-8.
   std::string getText(const antlr4::misc::Interval& interval) override;
   std::string toString() const override;
 

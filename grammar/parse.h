@@ -1,7 +1,7 @@
-// Text → model. The only home of ANTLR: its types and exceptions stop here.
+// Text → model. ANTLR's types and exceptions do not leave this folder.
 //
-// Syntax only: names, limits and everything else that does not depend on the world. Mistakes go
-// to the sink with the kernel's kind and column; nullopt when there was any. `dialect` says which kernel's.
+// Only the text is checked: syntax, names, limits, and everything else that does not depend on the target. Mistakes go
+// to the sink with the kernel's kind and column; the result is nullopt if there was any. `dialect` says which kernel's.
 #pragma once
 
 #include <optional>
@@ -16,15 +16,15 @@
 
 namespace kevt::grammar {
 
-// Which file the text was written to: decides which forms are taken.
+// The file to which the text is written; it decides which forms are accepted.
 enum class EventsFile : std::uint8_t { Kprobe, Uprobe, Synthetic, Dynamic };
 
 // One line (no '\n'). Blank and comment-only lines: nullopt and no diagnostic.
 std::optional<model::Statement> parse_line(std::string_view line, EventsFile file, diag::Sink& sink,
                                            dialect::Dialect dialect = dialect::Dialect::superset());
-// The same, but a definition whose kind and place could be read is returned even if mistakes were reported, so
-// that sema can add the mistakes only the world shows: the kernel looks for the file and the symbol
-// before it reads the event's name and the arguments, and the sink puts its first one first. Arguments that
+// Does the same, but returns a definition whose kind and place could be read even if mistakes were reported, so
+// that sema can add the mistakes that need the target: the kernel looks for the file and the symbol before it
+// reads the event's name and the arguments, and the sink puts the kernel's first mistake first. Arguments that
 // could not be read have an empty `text`. Deletions with mistakes are not returned.
 std::optional<model::Statement> parse_line_leniently(std::string_view line, EventsFile file, diag::Sink& sink,
                                                      dialect::Dialect dialect = dialect::Dialect::superset());
@@ -42,8 +42,8 @@ struct Line {
 };
 std::vector<Line> split_lines(std::string_view text);
 
-// Columns of `command` (Diagnostic::command: words joined with single blanks, the line itself, or the filter in it) are
-// not those of the line as it was written; this is the byte of `line` that stands at `column`.
+// The byte of `line`, as it was written, that stands at `column` of `command` (Diagnostic::command: the line's words
+// joined with single blanks, the line itself, or the filter in it).
 std::uint32_t source_column(std::string_view line, std::string_view command, std::uint32_t column);
 
 // Tokens as plain structs, for highlighting and completion.

@@ -67,7 +67,8 @@ bool ArgumentParser::is_function_probe() const {
          line_.kind == model::EventKind::Tprobe;
 }
 
-// Two digits stand for the offsets in struct dentry and struct file: the columns are right with any of that length.
+// The offsets in struct dentry and struct file are written as two digits here; real offsets have two digits, too, so
+// the columns are right.
 std::string ArgumentParser::expand_file_names(std::string_view word) {
   const bool dentry = word.ends_with('d');
   word.remove_suffix(std::string_view(":%pd").size());
@@ -128,14 +129,14 @@ bool ArgumentParser::take_body(const Piece& body) {
   if (!type) return false;
   arg_.type = *type;
   if (!take_expression(pieces, body.begin)) return false;
-  // Its names are what the types tell.
+  // An `enum` of `$retval` needs the target's types for its names.
   if (type->kind == model::TypeKind::Enum && std::holds_alternative<model::ReturnValueBase>(arg_.expr.base))
     arg_.needs_types = true;
   const auto length = pieces.type && line_.dialect.has_own_forms() ? length_in(*pieces.type) : std::nullopt;
   return !length || take_length(*length, body.begin + length->begin);
 }
 
-// An expression of its own, which may have the type of a number; `column` is where it begins in the word.
+// The length is an expression of its own, which may have the type of a number; it begins at `column` of the word.
 bool ArgumentParser::take_length(const Piece& length, std::uint32_t column) {
   if (length.text.empty()) return report(diag::Kind::NoArgBody, column, diag::kArgLength);
   const BodyPieces pieces = cut_body(length.text);
@@ -152,7 +153,7 @@ bool ArgumentParser::take_length(const Piece& length, std::uint32_t column) {
   return readable;
 }
 
-// Room for one more typecast or dereference, which begins at `column`.
+// Counts one more typecast or dereference, which begins at `column`; too many are reported.
 bool ArgumentParser::deepen(std::uint32_t column) {
   if (!has(Feature::DeepNesting) && depth_ >= kMaxNesting) {
     return base_mistake(diag::Kind::TooManyNested, column, E2BIG);
@@ -215,7 +216,8 @@ bool ArgumentParser::take_dereference(const DereferencePieces& pieces, std::uint
 
 namespace {
 
-// `$argN[:TYPE]`: wrong where N is none, or 0. The kernel finds these when it writes parameters' names for them.
+// The mistake in `$argN[:TYPE]` if N is no number, or 0. The kernel finds it when it replaces such words by parameters'
+// names.
 struct NumberMistake {
   diag::Kind kind;
   int errno_value;
@@ -228,7 +230,7 @@ std::optional<NumberMistake> argument_number_mistake(std::string_view word) {
   return std::nullopt;
 }
 
-// Words that begin with `$arg` are looked at before any argument is. True for those with a mistake.
+// Checks words that begin with `$arg`, before any argument is parsed; returns the words with a mistake.
 std::set<std::size_t> check_argument_words(const LineContext& line, std::size_t end) {
   std::set<std::size_t> bad;
   bool seen_all = false;
@@ -268,7 +270,7 @@ std::set<std::size_t> check_argument_words(const LineContext& line, std::size_t 
   return bad;
 }
 
-// More than 128: dropped by 6.1, refused later, at last with a message.
+// More than 128 arguments: 6.1 drops the rest, later kernels refuse the line, the newest log a message as well.
 void check_count(const LineContext& line, std::size_t count) {
   if (count <= kMaxArguments || !line.dialect.has(Feature::ExtraArgsRefused)) return;
   line.report({.kind = diag::Kind::TooManyArgs,

@@ -31,7 +31,7 @@ bool take_suffix(const LineContext& line, std::size_t percent, model::ProbeKind&
   return false;
 }
 
-// The first argument with `$retval`, and where.
+// The first argument with `$retval`, and the column of `$retval` in it.
 struct RetvalUse {
   std::size_t word = 0;  // 0: none
   std::uint32_t column = 0;
@@ -71,7 +71,7 @@ std::optional<model::Place> parse_function_place(const LineContext& line, model:
   }
   if (retval.word != 0 && line.dialect.has(dialect::Feature::ExitByRetval)) point = model::ProbeKind::Return;
   if (symbol.find_first_of("+-") != std::string::npos) {
-    // Kernels that took a number of instances search only when they register.
+    // Kernels that take a number of instances look the function up only when they register the probe.
     const bool maxactive = line.dialect.version() && line.dialect.has(dialect::Feature::FprobeMaxactive);
     line.report({.kind = maxactive ? diag::Kind::FailRegProbe : diag::Kind::BadProbeAddr,
                  .word = kPlaceWord,

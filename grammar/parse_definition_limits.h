@@ -1,4 +1,4 @@
-// Limits of event definitions (docs/language.md), as 6.1 has them where nothing else is said.
+// Limits of event definitions (docs/language.md): those of 6.1 unless another kernel is named.
 #pragma once
 
 #include <cstddef>
@@ -6,7 +6,7 @@
 
 namespace kevt::grammar {
 
-inline constexpr std::size_t kMaxLineBytes = 4095;  // without '\n'; one less when there is a '\n'
+inline constexpr std::size_t kMaxLineBytes = 4095;  // of a line without '\n'; one less if a '\n' follows
 inline constexpr std::size_t kMaxArguments = 128;
 inline constexpr std::size_t kMaxArgumentNameBytes = 32;
 inline constexpr std::size_t kMaxExpressionBytes = 63;       // after `NAME=`, with `:type`

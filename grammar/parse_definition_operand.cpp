@@ -1,4 +1,4 @@
-// What an expression starts from: a register, a variable, memory, a number.
+// The base of an expression: a register, a variable, memory, a number.
 //
 //   %di   $retval   $stack3   $arg1   @SYM+8   @+0x10   \42   \"text"
 //
@@ -77,7 +77,7 @@ bool ArgumentParser::take_variable(std::string_view name, std::uint32_t column) 
   return base_mistake(diag::Kind::BadVar, column);
 }
 
-// Watchpoints know the address that was touched and what is there.
+// `$addr` and `$value` of a watchpoint: the address that was accessed, and the memory there.
 bool ArgumentParser::take_watched(std::string_view name, std::uint32_t column) {
   if (name == "comm" || name == "COMM") {
     arg_.expr.base = model::CommBase{};
@@ -147,7 +147,8 @@ bool ArgumentParser::take_memory(std::string_view text, std::uint32_t column) {
   return take_symbol(text);
 }
 
-// Data symbols of `f` and `t`, once those no longer took a number of instances.
+// Whether the kernel looks up a data symbol only when the event is enabled: for `f` and `t` probes, in kernels that
+// take no number of instances.
 bool ArgumentParser::found_when_enabled() const {
   const bool function = line_.kind == model::EventKind::Fprobe || line_.kind == model::EventKind::Tprobe;
   return function && line_.dialect.version() && !has(Feature::FprobeMaxactive);

@@ -1,6 +1,6 @@
-// One fetch-arg's way through the parser. Its steps lie in three files: parse_definition_argument.cpp (name, type,
-// dereferences), parse_definition_operand.cpp (what an expression starts from) and parse_definition_typed.cpp
-// (what only the target's types resolve).
+// The parser of one fetch-arg, in three files: parse_definition_argument.cpp (name, type, dereferences),
+// parse_definition_operand.cpp (the base of an expression) and parse_definition_typed.cpp (operands that only the
+// target's types resolve).
 #pragma once
 
 #include <cerrno>
@@ -12,7 +12,7 @@
 
 namespace kevt::grammar {
 
-// Whether the text of the place makes it a function's entry or exit: only there arguments have names.
+// Whether the place, by its text, is a function's entry or exit: only there arguments have names.
 enum class PlaceText : std::uint8_t { Entry, Return, Elsewhere };
 PlaceText place_text(const LineContext& line);
 
@@ -29,7 +29,7 @@ class ArgumentParser {
  private:
   using Feature = dialect::Feature;
 
-  // All functions: false: reported.
+  // All functions that return a bool: false means that a mistake was reported.
   bool report(diag::Kind kind, std::uint32_t column, diag::ArgumentStep step, int errno_value = EINVAL);
   bool base_mistake(diag::Kind kind, std::uint32_t column, int errno_value = EINVAL) {
     return report(kind, column, diag::kArgBase, errno_value);
@@ -72,11 +72,11 @@ class ArgumentParser {
   const LineContext& line_;
   std::size_t word_;
   std::size_t index_;
-  unsigned depth_ = 0;  // typecasts and dereferences around what is being read
+  unsigned depth_ = 0;  // number of typecasts and dereferences around the current operand
   model::FetchArg arg_;
 };
 
-// Text that begins like `this_cpu_ptr(` or `this_cpu_read(`.
+// Whether the text begins with `this_cpu_ptr(` or `this_cpu_read(`.
 bool is_per_cpu(std::string_view text);
 
 }  // namespace kevt::grammar

@@ -18,7 +18,7 @@ struct EventName {
   std::string group;  // empty: not written
   std::string event;
 };
-// `GROUP/EVENT`, `GROUP.EVENT`, `GROUP/` or `EVENT`; what stands before the mistake is taken.
+// Cuts `GROUP/EVENT`, `GROUP.EVENT`, `GROUP/` or `EVENT`. If there is a mistake, the part before it is in `taken`.
 std::optional<NameMistake> take_event_name(std::string_view name, EventName& taken);
 
 // Fills group and event from `GROUP/EVENT`, which stands at `column` of the first word.
@@ -26,7 +26,7 @@ void parse_event_name(const LineContext& line, std::string_view name, std::uint3
                       model::Definition& definition);
 
 inline constexpr std::size_t kPlaceWord = 1;
-// nullopt: reported.
+// For all places: nullopt means that a mistake was reported.
 std::optional<model::Place> parse_symbol_place(const LineContext& line, model::ProbeKind& point);
 std::optional<model::Place> parse_file_place(const LineContext& line, model::ProbeKind& point);
 std::optional<model::Place> parse_event_place(const LineContext& line);
@@ -37,7 +37,7 @@ std::optional<model::Place> parse_function_place(const LineContext& line, model:
 // Words [2, end) as fetch-args, checked each on its own.
 void parse_arguments(const LineContext& line, std::size_t end, model::Definition& definition);
 
-// Type of an argument; `column` is where the body begins in its word. nullopt: reported.
+// The argument whose type is parsed; `column` is where the argument's body begins in its word.
 struct TypeRequest {
   std::size_t word;
   std::size_t argument;
@@ -45,6 +45,7 @@ struct TypeRequest {
 };
 // LENGTH of a type `string(LENGTH)`; columns are the body's. nullopt: the type is another one.
 std::optional<Piece> length_in(const TypePieces& type);
+// nullopt: a mistake was reported.
 std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeRequest& request, const BodyPieces& body);
 
 // A line of synthetic_events, or `s:…` of dynamic_events.

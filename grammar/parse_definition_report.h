@@ -1,4 +1,4 @@
-// Where the definition parser puts mistakes: kind, word, column in the word, and when the kernel finds it.
+// How the definition parser reports mistakes: kind, word, column in the word, and when the kernel finds the mistake.
 #pragma once
 
 #include <cerrno>
@@ -15,12 +15,12 @@ namespace kevt::grammar {
 
 struct Mistake {
   diag::Kind kind;
-  std::size_t word = 0;      // index; past the last word: the caret stands behind the line
+  std::size_t word = 0;      // index; behind the last word: the caret stands behind the line
   std::uint32_t column = 0;  // bytes into the word
   std::uint32_t order = 0;   // see diag/definition_order.h
   int errno_value = EINVAL;
   bool logged = true;
-  std::optional<diag::Prelude> prelude;  // its column counts in the word, too
+  std::optional<diag::Prelude> prelude;  // with a column in the word, too
 };
 
 // One definition being parsed.

@@ -71,7 +71,7 @@ struct ArrayShape {
   std::uint32_t items = 0;
 };
 
-// What `char[…]` says; stack traces are dynamic whatever stands in the brackets.
+// The array's shape from `char[…]`; stack traces are dynamic, whatever the brackets hold.
 ArrayShape array_shape(std::string_view type) {
   constexpr std::string_view kText = "char[";
   const std::size_t begin = type.find(kText);

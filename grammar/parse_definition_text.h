@@ -1,4 +1,4 @@
-// The kernel's ideas of words, numbers and names, for the definition parser.
+// Words, numbers and names by the kernel's rules, for the definition parser.
 #pragma once
 
 #include <cstdint>
@@ -22,7 +22,7 @@ struct Number {
 inline constexpr unsigned kAutoBase = 0;  // 0x16, 010, 10
 Number parse_unsigned(std::string_view text, unsigned base);
 Number parse_signed(std::string_view text, unsigned base);  // `value` is two's complement
-// Digits at the front of `text`, wrapping around; `used` bytes were read, 0: none.
+// The number at the front of `text`, modulo 2^64; `used` bytes were read, 0: there is none.
 struct LooseNumber {
   std::uint64_t value = 0;
   std::size_t used = 0;
@@ -34,16 +34,16 @@ bool is_good_name(std::string_view name);   // a C identifier
 bool is_good_group(std::string_view name);  // letters, digits, '_' and '-', not a digit first
 
 // ---- words -------------------------------------------------------------------------------------
-// A line cut at blanks; `command` is the words joined with single blanks, what columns count in.
+// A line cut at blanks. Columns count in `command`, the words joined with single blanks.
 class Words {
  public:
   explicit Words(std::string_view line);
   std::size_t size() const { return begins_.size(); }
   std::string_view operator[](std::size_t index) const;
   const std::string& command() const { return command_; }
-  // Where a word begins in command(); of words that are not there: past the end and one blank.
+  // Where a word begins in command(); for an index behind the last word, one blank behind the end.
   std::uint32_t begin(std::size_t index) const;
-  // Words [first, size()) joined.
+  // Words [first, size()), joined with single blanks.
   std::string tail(std::size_t first) const;
 
  private:

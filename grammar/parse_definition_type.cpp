@@ -111,7 +111,7 @@ bool is_text_operand(const LineContext& line, std::string_view operand) {
   return operand == "$comm" || operand == "$COMM" || operand.starts_with("\\\"");
 }
 
-// From 6.5 on the caret of what is found after the expression counts from inside its outermost dereference.
+// From 6.5 on the caret of a mistake that is found after the expression counts from inside its outermost dereference.
 std::uint32_t caret_shift(const LineContext& line, const BodyPieces& body) {
   if (body.dereferences.empty() || !line.dialect.has(dialect::Feature::CaretInDereference)) return 0;
   const DereferencePieces& outer = body.dereferences.front();

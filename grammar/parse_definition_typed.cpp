@@ -1,9 +1,9 @@
 // Operands that only the target's types resolve: `file->f_path.dentry`, `$current->pid`, `(task_struct)next->comm`,
 // `this_cpu_read(@runqueues)`.
 //
-// Problem: without BTF nobody knows the fields, yet much is wrong in the text alone: a single '-', a typecast without
+// Problem: without BTF the fields are not known, yet the text alone can be wrong: a single '-', a typecast without
 // a field, a missing parenthesis. Idea: judge the text here in the kernel's order and keep the operand
-// whole; who has types resolves it. What stands inside a typecast or a per-CPU access is an operand again.
+// whole; sema resolves it if there are types. Inside a typecast or a per-CPU access is an operand again.
 //
 //   (S)+8(p)->m   typecast to S, then field m, of `+8(p)`          (S,m.n)x->f   S is what holds x as its member m.n
 //
@@ -132,7 +132,7 @@ bool ArgumentParser::take_current(std::string_view name, std::uint32_t column) {
   return take_path("$" + std::string(name), column, model::VariableKind::CurrentTask);
 }
 
-// An operand inside a typecast or a per-CPU access: judged, not kept.
+// Checks an operand inside a typecast or a per-CPU access, without keeping it.
 bool ArgumentParser::take_inner(std::string_view text, std::uint32_t column) {
   const model::FetchExpr outer = std::exchange(arg_.expr, {});
   const bool good = take_expression(cut_body(text), column);

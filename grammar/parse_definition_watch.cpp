@@ -2,8 +2,8 @@
 //
 //   w:g/e rw@jiffies+8:4  ->  reads and writes, 4 bytes from jiffies+8        w jiffies  ->  WatchNeedsAt at the place
 //
-// Problem: the kernel series that has them is not merged, so its texts may change. Idea: its rules as they stand, and
-// its words, under kinds of our own. Not here: whether the symbol exists. Mirrors trace_wprobe.c of probes/for-next.
+// Problem: the kernel series with watchpoints is not merged, so its texts may change. Idea: the series' present rules
+// and texts, under kinds of our own. Not here: whether the symbol exists. Mirrors trace_wprobe.c of probes/for-next.
 #include <algorithm>
 #include <array>
 #include <limits>

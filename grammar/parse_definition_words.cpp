@@ -25,7 +25,7 @@ namespace {
 using kevt_antlr::DefinitionLexer;
 using kevt_antlr::DefinitionParser;
 
-// Lexer and parser, made once for each thread: they cost more than a word does.
+// Lexer and parser, made once for each thread: making them costs more than parsing a word.
 struct Machine {
   Machine() {
     lexer.removeErrorListeners();
@@ -87,7 +87,7 @@ class Session {
     return {.text = text_.substr(begin, end - begin), .begin = begin, .end = end};
   }
 
-  // What stands behind it.
+  // The text behind `node`.
   Piece rest(antlr4::tree::TerminalNode* node) const {
     return make(static_cast<std::uint32_t>(node->getSymbol()->getStopIndex() + 1),
                 static_cast<std::uint32_t>(text_.size()));

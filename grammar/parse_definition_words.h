@@ -1,6 +1,6 @@
 // Words of a definition cut into pieces by the ANTLR grammar (Definition.g4), as plain structs.
 //
-// Every function takes any text at all; columns count from its first byte. ANTLR stops here.
+// Every function accepts any text; columns count from the text's first byte. No type of ANTLR leaves this file.
 #pragma once
 
 #include <cstdint>
@@ -11,7 +11,7 @@
 namespace kevt::grammar {
 
 struct Piece {
-  std::string_view text;  // views the word that was cut
+  std::string_view text;  // a view of the word that was cut
   std::uint32_t begin = 0;
   std::uint32_t end = 0;
 };
@@ -37,7 +37,7 @@ SymbolPlacePieces cut_symbol_place(std::string_view word);
 
 struct ReferencePieces {  // `(0x2224)`
   Piece counter;
-  std::optional<Piece> tail;  // after ')'; absent: not closed
+  std::optional<Piece> tail;  // after ')'; nullopt: not closed
 };
 struct FilePlacePieces {  // `/path:0x10%return(0x2224)`
   Piece path;
@@ -50,7 +50,7 @@ FilePlacePieces cut_file_place(std::string_view word);
 
 struct WatchPlacePieces {  // `rw@symbol+0x10:8`
   Piece access;
-  std::optional<Piece> symbol;  // or an address; absent: no '@'
+  std::optional<Piece> symbol;  // or an address; nullopt: no '@'
   std::optional<Piece> offset;  // with its sign
   std::optional<Piece> length;
 };
@@ -67,18 +67,18 @@ struct DereferencePieces {
   Piece sign;
   Piece offset;  // after the sign, up to '('
   DereferenceEnd closing = DereferenceEnd::Closed;
-  std::uint32_t inner = 0;  // column of what is dereferenced
-  std::uint32_t end = 0;    // of the text that was searched for ')'
+  std::uint32_t inner = 0;  // column of the operand inside the parentheses
+  std::uint32_t end = 0;    // end of the text that was searched for ')'
 };
 struct TypePieces {  // `u8[4]`
   Piece name;
   std::optional<Piece> count;
-  std::optional<Piece> tail;  // after ']'; absent with a count: not closed
+  std::optional<Piece> tail;  // after ']'; nullopt with a count: not closed
 };
 struct BodyPieces {                             // `+8(+0(%di)):string[4]`
   std::vector<DereferencePieces> dereferences;  // outermost first
   Piece leaf;                                   // meaningless behind a NoBrace
-  Piece operand;                                // all before ':'
+  Piece operand;                                // the whole text before ':'
   std::optional<TypePieces> type;
 };
 BodyPieces cut_body(std::string_view body);

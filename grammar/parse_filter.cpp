@@ -12,9 +12,8 @@
 //
 //   a == 1 &&        the same at the end: INVALID_FILTER
 //
-// Fields, and whether operator and value fit
-// them, are sema's. Mirrors process_preds(), predicate_parse() and the syntax of parse_pred() of
-// kernel/trace/trace_events_filter.c, 6.1 and 6.12.
+// Not here: whether fields exist, and whether operator and value fit them (sema). Mirrors process_preds(),
+// predicate_parse() and the syntax of parse_pred() of kernel/trace/trace_events_filter.c, 6.1 and 6.12.
 #include "grammar/parse_filter.h"
 
 #include <antlr4-runtime.h>
@@ -161,7 +160,7 @@ FilterPredicate read_predicate(std::string_view text, FilterParser::PredicateCon
   return predicate;
 }
 
-// What the parser met on its way.
+// What the parser has read so far.
 struct Walk {
   FilterTree tree;
   std::vector<FilterPredicate> whole;

@@ -1,8 +1,8 @@
-// A filter's text, read as far as it can be.
+// A filter's text, read up to its first mistake.
 //
 // The kernel looks each field up before it reads on, so an unknown field early in the text hides a
-// syntax mistake later in it. Who knows the fields (sema::compile_filter) therefore needs what stands
-// before the mistake; who only wants syntax uses parse_filter of parse.h.
+// syntax mistake later in it. So sema::compile_filter, which knows the fields, needs the predicates before
+// the mistake. To check only the syntax, use parse_filter of parse.h.
 #pragma once
 
 #include <cstdint>
@@ -20,13 +20,13 @@ namespace kevt::grammar {
 inline constexpr std::size_t kMaxFilterBytes = 4095;
 
 struct FilterReading {
-  std::optional<model::FilterExpr> tree;             // absent when there is a mistake
+  std::optional<model::FilterExpr> tree;             // nullopt if there is a mistake
   std::optional<diag::Diagnostic> mistake;           // the first one
   std::vector<model::FilterPredicate> before;        // whole predicates in front of the mistake, in text order
-  std::optional<model::FilterPredicate> unfinished;  // the one the mistake is in: field, and modifier if any
+  std::optional<model::FilterPredicate> unfinished;  // the predicate with the mistake: field, and modifier if any
 };
 
-// Fractions: `2.5` and `1e-3` are numbers, too; in a kernel's filters they are none.
+// Fractions: `2.5` and `1e-3` are numbers, too, which they are not in a kernel's filters.
 enum class FilterNumbers : std::uint8_t { Integers, Fractions };
 FilterReading read_filter(std::string_view text, dialect::Dialect dialect = dialect::Dialect::superset(),
                           FilterNumbers numbers = FilterNumbers::Integers);

@@ -1,4 +1,4 @@
-// Do quotes and parentheses of a filter match, and is there any predicate at all?
+// Whether the quotes and parentheses of a filter match, and whether there is any predicate.
 #pragma once
 
 #include <cstdint>

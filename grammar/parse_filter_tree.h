@@ -8,7 +8,7 @@
 
 namespace kevt::grammar {
 
-// Fed with what the text holds, in order; parentheses must match (check_balance). No recursion.
+// Call the functions for the items of the text, in order; parentheses must match (check_balance). No recursion.
 // `(a)` is `a`, `!!a` is `a`, and `(a && b) && c` is one And of three.
 class FilterTree {
  public:
@@ -19,7 +19,7 @@ class FilterTree {
   void close();
   void connect(model::FilterNode connective);  // And or Or
 
-  // The whole tree; at least one predicate was fed.
+  // The whole tree; predicate() must have been called.
   model::FilterExpr take();
 
  private:

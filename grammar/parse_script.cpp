@@ -236,8 +236,8 @@ void ScriptReader::take_option(std::size_t index) {
   script_.option_lines.push_back(index);
 }
 
-// A line that is wrong ends the instance above it all the same: nothing below it is that one's. What it is then is
-// nobody's concern, since a script with a mistake is not run.
+// Also a wrong `instance` line ends the instance above: the lines below do not belong to that one. To which instance
+// they belong then does not matter, since a script with a mistake is not run.
 void ScriptReader::take_instance(std::size_t index) {
   in_event_ = false;
   const ScriptLine& made = line(index);

@@ -1,6 +1,6 @@
 // Event scripts (*.kev): text → model::Script, line by line. docs/scripts.md has the grammar.
 //
-// What stands in definitions, filters and triggers is not looked at: parse.h has their parsers.
+// The texts of definitions, filters and triggers are not parsed here: parse.h has their parsers.
 #pragma once
 
 #include <cstdint>
@@ -26,17 +26,16 @@ model::Script parse_script(std::string_view text, std::vector<ScriptMistake>& mi
 // A mistake in one line of a script; `column` is a byte of `line`.
 diag::Diagnostic script_mistake(diag::Kind kind, std::string_view line, std::size_t column, std::string detail);
 
-// Words separated by blanks, with '…', "…" and \ as in a shell. The column of a quote that is not closed, where there
-// is one.
+// Words separated by blanks, with '…', "…" and \ as in a shell.
 struct QuotedWords {
   std::vector<std::string> words;
-  std::optional<std::size_t> open_quote;
+  std::optional<std::size_t> open_quote;  // column of a quote that is not closed
 };
 QuotedWords split_quoted(std::string_view text);
 
 // Filters and triggers have no escapes; words of a shell have.
 enum class Escapes : std::uint8_t { None, Backslash };
-// Runs of blanks outside quotes made one, none at both ends.
+// `text` with single blanks outside quotes, and no blanks at the beginning and end.
 std::string squeeze_blanks(std::string_view text, Escapes escapes);
 
 }  // namespace kevt::grammar

@@ -1,4 +1,4 @@
-// What follows the words `target` and `option` of an event script.
+// The texts behind the words `target` and `option` of an event script.
 #pragma once
 
 #include <cstddef>
@@ -13,12 +13,12 @@ namespace kevt::grammar {
 
 struct ValueMistake {
   diag::Kind kind;
-  std::size_t column = 0;  // of the text given
+  std::size_t column = 0;  // in the parsed text
   std::string detail;
 };
 
 std::expected<model::ScriptTarget, ValueMistake> parse_target(std::string_view text);
-// NAME VALUE; what is set already is a mistake.
+// Parses NAME VALUE and sets that option. An option that is set already is a mistake.
 std::expected<void, ValueMistake> parse_option(std::string_view text, model::ScriptOptions& options);
 
 }  // namespace kevt::grammar

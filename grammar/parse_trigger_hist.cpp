@@ -5,7 +5,7 @@
 //
 //   key=a      → keys "a"        xkeys=a   → var "xkeys=a"        onfoo($x)   → mistake
 //
-// Fields, expressions, modifiers and limits are left to who builds the histogram. Mirrors
+// Fields, expressions, modifiers and limits are checked when the histogram is built (sema). Mirrors
 // parse_hist_trigger_attrs(), parse_assignment() and parse_action() of kernel/trace/trace_events_hist.c, 6.1.
 #include "grammar/parse_trigger_hist.h"
 

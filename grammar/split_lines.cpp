@@ -1,8 +1,8 @@
 // A write(2), cut into lines.
 //
 // Problem: the kernel executes a write line by line, and which bytes make a line decides what is an
-// error: '#' hides the rest of a line, even inside an expression; a line of 4094 bytes or more and
-// a NUL byte are refused before the line is looked at.
+// error: '#' hides the rest of a line, even inside an expression; a line of more than 4094 bytes (4095
+// without '\n'), or with a NUL byte, is refused before it is parsed.
 // Idea: cut first, then remove the comment, except where the line will be refused anyway.
 //
 //   "p vfs_read # a\n\nr vfs_read"  ->  {1, "p vfs_read "} {2, ""} {3, "r vfs_read"}

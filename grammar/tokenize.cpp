@@ -2,8 +2,8 @@
 //
 //   p:w libc:write b=+0(%si):string   ->  keyword p, operator :, name w, name libc, …, register %si, type string
 //
-// Problem: what a name is depends on what stands before it. Idea: the lexer of Definition.g4 gives the raw
-// pieces; one look at the neighbours classes each. A sigil and its name are one token.
+// Problem: the class of a name depends on the text before it. Idea: the lexer of Definition.g4 gives the raw
+// pieces; the neighbours of a piece decide its class. A sigil and its name are one token.
 // It accepts everything and never reports: that is the parser's work.
 #include <algorithm>
 

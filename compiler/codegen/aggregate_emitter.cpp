@@ -1,12 +1,12 @@
-// Histograms that a hit counts: all entries are found first, then all count, so that a hit which must be recorded has
-// counted nowhere.
+// Histograms that a hit counts itself. All entries are found first, and only then are all increased: a hit that has to
+// be recorded instead must not have counted anywhere.
 //
 //   for each aggregate:  condition? ─► entry of its key ──┬─► entry
 //                                                         └─► no room: the record is made
 //   none: filtered            for each entry:  sums += …, count += 1
 //
-// The entry of a key (common/abi/hit_table.h): the first slot that its hash names holds it, nearly always; else one of
-// the others, or it goes to the first that is free.
+// The entry of a key (common/abi/hit_table.h): nearly always the first slot that the key's hash names holds the key;
+// otherwise one of the other slots does, or the key goes to the first free slot.
 #include <llvm/IR/Intrinsics.h>
 
 #include <bit>
@@ -33,7 +33,7 @@ Value* word_at(llvm::IRBuilder<>& b, Value* entry, std::size_t index) {
   return b.CreateConstInBoundsGEP1_64(b.getInt64Ty(), entry, index);
 }
 
-// Volatile: in this order, for who reads the table meanwhile.
+// The load is volatile, to keep its order: another reader or writer may use the table meanwhile.
 Value* table_word(llvm::IRBuilder<>& b, Value* entry, std::size_t index) {
   return b.CreateAlignedLoad(b.getInt64Ty(), word_at(b, entry, index), llvm::Align(kWordBytes), true);
 }
@@ -48,7 +48,8 @@ Value* hash_of(llvm::IRBuilder<>& b, llvm::ArrayRef<Value*> key) {
   return hash;
 }
 
-// Where writers share the table, its key is there only when its maker has said so.
+// Whether the slot holds `key`. If writers share the table, its key is valid only once its maker has set the count's
+// sign bit.
 Value* holds(llvm::IRBuilder<>& b, Value* entry, llvm::ArrayRef<Value*> key, bool is_shared) {
   Value* all = is_shared ? b.CreateICmpSLT(table_word(b, entry, key.size()), b.getInt64(0)) : nullptr;
   for (std::size_t i = 0; i < key.size(); ++i) {
@@ -125,7 +126,7 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
   BasicBlock* const from = b_.GetInsertBlock();
   branch(is_first, found, look, Likely::First);
 
-  // Some slot, which holds another key or none.
+  // Looks at one slot, which holds another key or none.
   start(look);
   llvm::PHINode* const entry = b_.CreatePHI(b_.getPtrTy(), 2);
   llvm::PHINode* const tries = b_.CreatePHI(b_.getInt64Ty(), 2);
@@ -159,7 +160,7 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
   return result;
 }
 
-// The count last: a reader that sees it grow sees the key.
+// The count is increased last: a reader that sees the count grow sees the key, too.
 void EventEmitter::count_in(const ir::Aggregate& aggregate, Value* entry) {
   const std::size_t count = ir::key_words(program_, aggregate);
   for (std::size_t i = 0; i < aggregate.sums.size(); ++i)
@@ -178,7 +179,7 @@ void EventEmitter::emit_aggregates(std::uint32_t sink, BasicBlock* next, BasicBl
       condition(*aggregate.condition, met, program_.aggregates.size() == 1 ? filtered : done);
       start(met);
     }
-    // Its sums before the search: they may be read from memory, too.
+    // The sums' values are fetched before the search: they may be read from memory, too.
     for (const ir::Measured& number : aggregate.sums) (void)integer(number.value);
     b_.CreateStore(find_entry(aggregate, recorded), entries.back());
     go(done);

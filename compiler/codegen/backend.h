@@ -1,7 +1,7 @@
 // The seam between kevtrace and the library that holds LLVM.
 //
-// Both are built from one source tree by one compiler; `version` and `layout` refuse a library of another build. To add
-// an entrance: a pointer here, a line in backend_llvm.cpp, a function that forwards in backend.cpp.
+// Both are built from one source tree by one compiler; a library with another `version` or `layout` is refused. To add
+// a function: a pointer here, a line in backend_llvm.cpp, a function that forwards in backend.cpp.
 #pragma once
 
 #include <cstdint>
@@ -27,10 +27,10 @@ inline constexpr std::uint32_t kBackendVersion = 5;
 inline constexpr std::uint32_t kBackendLayout =
     sizeof(Backend) << 20 | sizeof(NativeOutput) << 10 | sizeof(ir::Program);
 
-// Where the library is, without loading it.
+// The library's path; does not load the library.
 Result<std::string> find_backend();
-// Loads the library at the first call, from beside the program or its ../lib; the error says where it was looked for,
-// and what is missing. Safe from any thread.
+// Loads the library at the first call, from the program's folder or ../lib; the error says where it was looked for,
+// and what is missing. Thread safe.
 Result<const Backend*> load_backend();
 
 }  // namespace kevt::codegen

@@ -1,4 +1,4 @@
-// The library's one door.
+// The only function that the library exports.
 #include "compiler/codegen/backend.h"
 
 extern "C" const kevt::codegen::Backend* kevt_codegen_backend() {

@@ -1,8 +1,8 @@
 // A batch of programs → one LLVM module → one ELF object → instructions.
 //
-// Each program has a section of its own. What LLVM leaves open are the maps: 16-byte loads of symbols named kevt_…,
-// which become references for whoever makes the maps; and where that is asked for numbers, kevt_number_N, which whoever
-// knows the kernel's types fills in.
+// Each program has a section of its own. LLVM leaves the maps open: 16-byte loads of symbols named kevt_…, which become
+// references for the loader that makes the maps. If asked for, it leaves numbers open, too: kevt_number_N, which are
+// filled in where the kernel's types are known.
 #include "compiler/codegen/bpf.h"
 
 #include <llvm/IR/DiagnosticInfo.h>
@@ -50,7 +50,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> make_bpf_machine() {
   return machine;
 }
 
-// What LLVM says by diagnostics, e.g. a stack over 512 bytes.
+// Collects the errors that LLVM reports as diagnostics, e.g. a stack over 512 bytes.
 class Complaints final : public llvm::DiagnosticHandler {
  public:
   explicit Complaints(std::string& text) : text_(text) {}
@@ -112,7 +112,7 @@ Result<void> read_references(const llvm::object::SectionRef& relocations, model:
   return {};
 }
 
-// The instructions of section kevt/NAME, and its references.
+// Reads the instructions of section kevt/NAME, and their references.
 Result<void> read_section(const llvm::object::ELFObjectFileBase& object, const std::string& name,
                           model::BpfCode& code) {
   for (const llvm::object::SectionRef& section : object.sections()) {
@@ -130,9 +130,9 @@ Result<void> read_section(const llvm::object::ELFObjectFileBase& object, const s
   return {};
 }
 
-// Where paths meet, a value that only one of them sets is undefined for LLVM on the others, and it may spill the
-// register that would hold it. No program reads it then, but the verifier refuses to store what was never written: it
-// becomes 0.
+// Makes undefined values 0. Where paths meet, a value that only one of them sets is undefined on the others, and LLVM
+// may spill the register that would hold it. The program never reads such a value, but the verifier refuses to store a
+// register that was never written.
 void define_all_values(llvm::Module& module) {
   for (llvm::Function& function : module)
     for (llvm::Instruction& instruction : llvm::instructions(function))

@@ -1,6 +1,7 @@
 // BPF code for fetch IR: one program per event, or one for all events with equal programs.
 //
-// common/abi/bpf.h states the maps it works on; which of them, and where, is in model::BpfCode. LLVM stops here.
+// common/abi/bpf.h describes the maps that the code uses; model::BpfCode says which of them a program uses, and in
+// which instructions. No type of LLVM leaves this folder.
 #pragma once
 
 #include <cstdint>
@@ -15,10 +16,10 @@
 
 namespace kevt::codegen {
 
-// Whether several events run the program: it then finds its event by the attach cookie.
+// Whether one event or several run the program. With several, a hit finds its event by the attach cookie.
 enum class BpfUsers : std::uint8_t { One, Many };
 
-// Whether numbers that hang on the kernel's types are left open, for code that is to run on other kernels.
+// Whether numbers that depend on the kernel's types are left open, in code that is to run on other kernels.
 enum class BpfNumbers : std::uint8_t { Known, Open };
 
 struct BpfInput {
@@ -34,11 +35,11 @@ struct BpfOutput {
   std::string llvm_ir;                   // after optimization; only when asked for
 };
 
-// `possible_cpus`: of the machine that runs them. Fails when a program asks for what BPF code cannot do (the text says
-// what) or LLVM refuses.
+// `possible_cpus`: of the machine that runs the programs. Fails if a program needs something that BPF code cannot do
+// (the text says what), or if LLVM refuses.
 Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possible_cpus, KeepIr keep_ir);
 
-// What stops this program from running as BPF; empty: nothing.
+// Why this program cannot run as BPF; empty: it can.
 std::string bpf_refusal(const ir::Program& program);
 
 }  // namespace kevt::codegen

@@ -6,8 +6,8 @@
 //   word = n << 16 | at;  at += n                      over the limit of a record: lost
 //   output(ring, record, at)
 //
-// What a load faulted on is a number, not a way through the program: 1 in `bad` makes every address that depends on it
-// unreadable, and nothing counts twice.
+// Whether a load faulted is a number, not a branch of the program: `bad` = 1 makes every address that depends on the
+// load unreadable, and no fault counts twice.
 #include "compiler/codegen/bpf_emitter.h"
 
 #include "common/abi/bpf.h"
@@ -23,7 +23,7 @@ using llvm::Value;
 
 namespace {
 
-// `bytes` of the text from `at` on, 0 behind its end.
+// The `bytes` bytes of the text from `at` on as a word; 0 behind the text's end.
 std::uint64_t bytes_from(const std::string& text, std::size_t at, unsigned bytes) {
   std::uint64_t word = 0;
   for (unsigned i = bytes; i-- > 0;)
@@ -75,9 +75,9 @@ Value* BpfEmitter::read_text(ir::ValueId id, Value* to) {
   return bpf_.read_text(b_, to, from, any_bad, value.op == Op::CountedString ? text_bytes(value.b) : nullptr);
 }
 
-// A string that a filter reads, or that several instances record.
+// Reads a string that a filter reads, or that several instances record, into its scratch.
 void BpfEmitter::fetch_string(ir::ValueId id, const Memo& memo) {
-  if (!memo.in_scratch) return;  // read when it is recorded
+  if (!memo.in_scratch) return;  // it is read when it is recorded
   Value* length = read_text(id, bpf_.scratch(b_, memo.scratch));
   b_.CreateStore(b_.CreateTrunc(length, b_.getInt32Ty()), memo.value);
 }
@@ -105,7 +105,7 @@ void BpfEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBlock*
   ensure(c.value);
   const Memo& memo = memos_.at(c.value);
   Value* text = bpf_.scratch(b_, memo.scratch);
-  // With its NUL; an absent string compares as "", and the helper has left a NUL there.
+  // The length with the NUL. An unreadable string compares as "": the helper has left a NUL in its place.
   Value* length = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), memo.value), b_.getInt64Ty());
   const auto size = c.text.size();
   switch (c.glob) {
@@ -129,8 +129,8 @@ void BpfEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBlock*
   }
 }
 
-// Its first 16 bytes, 0 behind its end, without a branch: each would be another way for the verifier. An absent string
-// is empty.
+// The key is the text's first 16 bytes, 0 behind its end. It is made without branches: each would be another path for
+// the verifier. An unreadable string is empty.
 void BpfEmitter::append_text_key(ir::ValueId text, std::vector<Value*>& key, BasicBlock* full) {
   static_assert(KEVT_HIT_TEXT_WORDS == 2);
   const ir::Value& value = program_.values[text];
@@ -148,13 +148,13 @@ void BpfEmitter::append_text_key(ir::ValueId text, std::vector<Value*>& key, Bas
   branch(b_.CreateICmpULE(length, b_.getInt64(16)), fits, full, Likely::First);
   start(fits);
   Value* const place = bpf_.scratch(b_, memo.scratch);
-  // -1 where there are fewer bytes.
+  // -1 if the text has fewer bytes, else 0.
   const auto below = [&](std::uint64_t bytes) {
     return bpf_.opaque(b_, b_.CreateAShr(b_.CreateSub(length, b_.getInt64(bytes)), b_.getInt64(63)));
   };
   Value* const below_8 = below(8);
   Value* const below_16 = below(16);
-  // What is behind `length` modulo 8 bytes.
+  // A mask of the bytes behind the first `length` modulo 8.
   Value* const rest =
       b_.CreateShl(b_.getInt64(~0ull), b_.CreateAnd(b_.CreateShl(length, b_.getInt64(3)), b_.getInt64(63)));
   const auto word = [&](std::uint64_t at) {
@@ -204,7 +204,7 @@ void BpfEmitter::store_constant(const std::string& text, Value* to) {
   }
 }
 
-// One string behind the record so far, and its word.
+// Appends one string to the record, and stores its word.
 void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlock* lost) {
   const ir::Value& value = program_.values[store.value];
   const auto memo = memos_.find(store.value);
@@ -212,7 +212,7 @@ void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlo
   if (is_kept) ensure(store.value);
   Value* of_operands = bad_operands(value);
   Value* address = value.op == Op::SymbolText ? integer(value.a) : nullptr;
-  // What it reads on the way to the text is read before there is a place for it.
+  // Loads on the way to the text come before the text's place in the record is taken.
   if (!is_kept && ir::reads_text(value.op))
     for (const ir::ValueId operand : ir::operands_of(value)) integer(operand);
   const BpfHooks::End end = bpf_.growing_end(b_, lost);
@@ -225,7 +225,7 @@ void BpfEmitter::store_one_text(const ir::Store& store, Value* word_at, BasicBlo
     bpf_.store(b_, address, end.place);
     length = b_.CreateShl(b_.CreateXor(of_operands, b_.getInt64(1)), b_.getInt64(3));
   } else if (is_kept) {
-    // An absent one has no bytes, not even a NUL.
+    // An unreadable string takes no bytes, not even a NUL.
     Value* kept = b_.CreateZExt(b_.CreateLoad(b_.getInt32Ty(), memo->second.value), b_.getInt64Ty());
     Value* there = bpf_.opaque(b_, b_.CreateAShr(b_.CreateNeg(kept), b_.getInt64(63)));
     const std::uint32_t room = value.op == Op::Comm ? 16 : KEVT_BPF_TEXT_BYTES;
@@ -243,7 +243,7 @@ void BpfEmitter::store_text_array(const ir::Store& store, Value* record, BasicBl
   Value* of_base = bad(store.value);
   Value* base = address_of(store.value, EventEmitter::store_constant(store));
   const Loop loop = begin_loop(store.count);
-  // Faults of its pointers are not counted.
+  // Faults of the array's pointers are not counted.
   Value* item = b_.CreateAdd(base, b_.CreateShl(loop.index, b_.getInt64(3)));
   const BpfHooks::Read read = bpf_.read_uncounted(b_, {item, BpfHooks::memory(store.from_user)}, 8, of_base);
   const BpfHooks::End end = bpf_.growing_end(b_, lost);
@@ -257,7 +257,7 @@ void BpfEmitter::store_text_array(const ir::Store& store, Value* record, BasicBl
   end_loop(loop);
 }
 
-// Item by item: each may be unreadable, or only some of its bits are wanted.
+// Stores an array item by item: some items may be unreadable, or only some bits of each are wanted.
 void BpfEmitter::store_items(const ir::Store& store, Value* record) {
   Value* of_base = bad(store.value);
   Value* base = address_of(store.value, EventEmitter::store_constant(store));
@@ -274,7 +274,7 @@ void BpfEmitter::store_items(const ir::Store& store, Value* record) {
   end_loop(loop);
 }
 
-// At once where all of it can be read.
+// Stores an array with one read if all of it can be read.
 void BpfEmitter::store_integers(const ir::Store& store, Value* record) {
   if (store.width) return store_items(store, record);
   Value* of_base = bad(store.value);

@@ -1,4 +1,4 @@
-// BpfEmitter: EventEmitter for the BPF target: reads without branches, records that are built front to back.
+// BpfEmitter: the EventEmitter for BPF: reads without branches, records that are built from front to back.
 #pragma once
 
 #include <map>
@@ -10,8 +10,8 @@
 
 namespace kevt::codegen {
 
-// How many instructions the verifier walks for a pattern, about; and how many it may be for those of a program: it ends
-// after a million.
+// About how many instructions the verifier walks for the pattern of `c`; kMostPatternSteps is the limit for all
+// patterns of a program. The verifier gives up after a million instructions.
 inline constexpr std::uint64_t kMostPatternSteps = 700'000;
 std::uint64_t verifier_steps(const ir::Condition& c);
 
@@ -47,7 +47,7 @@ class BpfEmitter final : public EventEmitter {
   llvm::Value* differs(llvm::Value* place, const std::vector<ir::GlobItem>& segment);
   llvm::Value* is_outside(llvm::Value* place, const ir::GlobItem& item);
 
-  // Before the scratch is claimed (bpf_resident.cpp).
+  // Reading memory in, before a scratch is claimed (bpf_resident.cpp).
   llvm::Value* loaded(ir::ValueId id) override;
   void read_in(const ir::Store& store);
 
@@ -58,7 +58,7 @@ class BpfEmitter final : public EventEmitter {
   void store_text_array(const ir::Store& store, llvm::Value* record, llvm::BasicBlock* lost);
   void store_integers(const ir::Store& store, llvm::Value* record);
   void store_items(const ir::Store& store, llvm::Value* record);
-  // `for (i = 0; i < count; ++i)`: leaves the builder in its body; end_loop() goes on behind it.
+  // `for (i = 0; i < count; ++i)`: leaves the builder in the loop's body; end_loop() leaves it behind the loop.
   struct Loop {
     llvm::PHINode* index = nullptr;  // i64
     llvm::BasicBlock* head = nullptr;
@@ -67,7 +67,7 @@ class BpfEmitter final : public EventEmitter {
   Loop begin_loop(std::uint32_t count);
   void end_loop(const Loop& loop);
 
-  // Numbers that are left open (bpf_numbers.cpp); nullptr: this one is not.
+  // Numbers that are left open (bpf_numbers.cpp); nullptr: this number is known.
   llvm::Value* open_number(std::uint32_t position, ir::TypeRelocationKind kind);
   llvm::Value* constant(std::uint32_t position, std::int64_t word) override;
   llvm::Value* register_word(ir::ValueId id) override;
@@ -79,7 +79,7 @@ class BpfEmitter final : public EventEmitter {
   std::map<std::pair<std::uint32_t, ir::TypeRelocationKind>, std::uint32_t> open_;
   std::map<ir::ValueId, llvm::AllocaInst*> bad_;
   bool is_reading_in_ = false;
-  std::map<ir::ValueId, BpfHooks::Read> passed_;  // on the way to what is read in
+  std::map<ir::ValueId, BpfHooks::Read> passed_;  // loads on the way to the memory that is being read in
 };
 
 }  // namespace kevt::codegen

@@ -4,11 +4,12 @@
 //   the
 //                                        last one stand at an end of the text where no `*` does
 //
-// The kernel's matcher goes back to its last `*`; looking for each segment at its first place is the same. Problem: the
-// verifier walks each round of a loop, keeps every way out of it that it has not walked yet (8,192 at most), and walks
-// a million instructions. So a round looks at four places at once and has one way out; where in them the segment is, is
-// found behind it. And what a loop leaves behind passes through memory: the verifier then knows nothing of it, and
-// walks what follows once. Mirrors glob_match() of lib/glob.c (6.1), without its steps over the end of the text.
+// The kernel's matcher goes back to its last `*`; looking for each segment at its first place gives the same result.
+// Problem: the verifier walks each round of a loop, keeps every exit that it has not walked yet (8,192 at most), and
+// walks a million instructions at most. So a round looks at four places at once and has one exit; behind the exit it is
+// found out at which of the four the segment is. And the result of a loop passes through memory: the verifier then
+// knows nothing of its value, and walks the following code once. Mirrors glob_match() of lib/glob.c (6.1), without its
+// steps over the end of the text.
 #include "compiler/ir/glob.h"
 
 #include <algorithm>
@@ -24,13 +25,14 @@ using llvm::Value;
 
 namespace {
 
-constexpr std::uint32_t kPlaces = 4;  // in one round
-// Of kMostPatternSteps: eight searches would leave more ways open than the verifier keeps, however short they are.
+constexpr std::uint32_t kPlaces = 4;  // places that one round looks at
+// The least that a search takes of kMostPatternSteps: eight searches, however short, would leave more exits open than
+// the verifier keeps.
 constexpr std::uint64_t kLeastSteps = kMostPatternSteps / 7;
 
 struct GlobSegments {
   std::vector<std::vector<GlobItem>> all;  // none is empty
-  bool at_start = false, at_end = false;   // the first, the last one stands there
+  bool at_start = false, at_end = false;   // the first, the last segment must stand there
 };
 
 bool is_any(const GlobItem& item) { return item.bytes.all(); }
@@ -61,7 +63,7 @@ GlobSegments segments_of(const ir::Condition& c) {
   return made;
 }
 
-// Instructions of one place, about.
+// About how many instructions one place costs.
 std::uint32_t cost_of(const std::vector<GlobItem>& segment) {
   const auto classes =
       std::ranges::count_if(segment, [](const GlobItem& item) { return !is_any(item) && !is_one(item); });
@@ -80,7 +82,7 @@ std::uint64_t verifier_steps(const ir::Condition& c) {
   return steps;
 }
 
-// i64: 0 where the bytes at `place` are those of the segment.
+// i64: 0 if the bytes at `place` match the segment.
 Value* BpfEmitter::differs(Value* place, const std::vector<GlobItem>& segment) {
   Value* sum = b_.getInt64(0);
   for (std::size_t at = 0; at < segment.size();) {
@@ -103,7 +105,7 @@ Value* BpfEmitter::differs(Value* place, const std::vector<GlobItem>& segment) {
   return sum;
 }
 
-// i64: 1 where the byte is none of the class; by the bits of four words.
+// i64: 1 if the byte is not in the class, else 0. The class is a set of 256 bits in four words.
 Value* BpfEmitter::is_outside(Value* place, const GlobItem& item) {
   Value* byte = b_.CreateZExt(b_.CreateLoad(b_.getInt8Ty(), place), b_.getInt64Ty());
   Value* number = b_.CreateLShr(byte, b_.getInt64(6));
@@ -111,7 +113,8 @@ Value* BpfEmitter::is_outside(Value* place, const GlobItem& item) {
   for (unsigned i = 0; i < 4; ++i) {
     std::uint64_t bits = 0;
     for (unsigned bit = 64; bit-- > 0;) bits = bits << 1 | (item.bytes[i * 64 + bit] ? 1u : 0u);
-    // Opaque: LLVM would make a branch of it. Multiplied: of a mask that is all ones or none 6.12 makes two ways.
+    // Opaque, since LLVM would make a branch. Multiplied, since the verifier of 6.12 makes two paths of a mask that is
+    // all ones or all zeros.
     Value* below = b_.CreateSub(b_.CreateXor(number, b_.getInt64(i)), b_.getInt64(1));
     Value* is_it = bpf_.opaque(b_, b_.CreateLShr(bpf_.opaque(b_, below), b_.getInt64(63)));
     word = b_.CreateOr(word, b_.CreateMul(is_it, b_.getInt64(bits)));
@@ -124,7 +127,7 @@ Value* BpfEmitter::place_in(const SearchedText& in, Value* at) {
   return bpf_.at(b_, in.text, b_.CreateAnd(bpf_.opaque(b_, at), b_.getInt64(KEVT_BPF_TEXT_BYTES - 1)));
 }
 
-// At `at` and nowhere else; goes on where it stands there.
+// Matches the segment at `at` only: goes to `in.no`, or goes on with the position behind the segment.
 void BpfEmitter::match_at(const SearchedText& in, Value* at, const std::vector<GlobItem>& segment) {
   BasicBlock* fits = block("fits");
   BasicBlock* same = block("same");
@@ -136,7 +139,7 @@ void BpfEmitter::match_at(const SearchedText& in, Value* at, const std::vector<G
   bpf_.set_search_position(b_, end);
 }
 
-// At its first place from the position on.
+// Finds the segment's first place from the search position on.
 void BpfEmitter::search(const SearchedText& in, const std::vector<GlobItem>& segment) {
   Value* size = b_.getInt64(segment.size());
   Value* from = bpf_.search_position(b_);
@@ -183,7 +186,7 @@ void BpfEmitter::match_segments(const ir::Condition& c, const SearchedText& in, 
     const bool is_first = i == 0 && segments.at_start, is_last = i + 1 == segments.all.size() && segments.at_end;
     if (is_first) {
       match_at(in, b_.getInt64(0), segment);
-    } else if (is_last) {  // not before what was found
+    } else if (is_last) {  // at the end, but not before the end of the segment found before
       BasicBlock* behind = block("behind");
       Value* at = b_.CreateSub(in.chars, b_.getInt64(segment.size()));
       branch(b_.CreateICmpSGE(at, bpf_.search_position(b_)), behind, in.no);

@@ -1,16 +1,16 @@
-// The BPF half of an extractor: what it is called with, whom it counts for, what it sees.
+// The BPF half of an extractor: its context, its counters, the words of the hit.
 //
 //   r6 = ctx; cpu = smp_processor_id() & (cpus - 1)
 //   event = &event, or events[attach_cookie]          row = event + 64 + cpu * 64 * sinks
 //   row.hits += 1; …the event's own code…; row.faults += faults of this hit
 //
-// Counters are the CPU's own. Kprobes do not nest and are not preempted, so that plain additions are exact; so are
-// those of programs that the kernel runs once at a time on a CPU. Programs of user threads can be preempted and add
+// Counters are the CPU's own. Kprobes do not nest and are not preempted, so plain additions are exact; they also are in
+// programs that the kernel runs once at a time on a CPU. Programs of user threads can be preempted and add
 // atomically.
 //
-// The verifier follows every way through a program and knows values by ranges. So fetching has no branches (a bad
-// address is made one that no machine has, and the helper writes 0), and LLVM is kept from being clever about bounds by
-// values it cannot see through (opaque()).
+// The verifier follows every path through a program and knows values by ranges. So fetching has no branches (a bad
+// address becomes one that no machine has, and the helper writes 0), and opaque() values keep LLVM from rewriting
+// checks of bounds.
 #include "compiler/codegen/bpf_hooks.h"
 
 #include <llvm/IR/InlineAsm.h>
@@ -58,7 +58,7 @@ BpfHooks::BpfHooks(llvm::Module& module, const BpfInput& input, unsigned cpus) :
       static_cast<std::uint32_t>(sizeof(kevt_bpf_event) + cpus * program.sinks.size() * sizeof(kevt_bpf_counts));
   layout_.event_bytes = layout_.slots_offset + 8 * static_cast<std::uint32_t>(program.slots.size());
   if (!needs_scratch(program)) return;
-  // One string more than are kept: comparisons may look behind the end of the last one.
+  // Room for one string more than are kept: comparisons may read behind the end of the last one.
   one_scratch_ = KEVT_BPF_TEXTS + (texts_kept(program) + 1) * KEVT_BPF_TEXT_BYTES;
   layout_.scratch_bytes = may_sleep() ? KEVT_BPF_SCRATCHES * one_scratch_ + KEVT_BPF_TEXT_BYTES : one_scratch_;
 }
@@ -99,7 +99,7 @@ Value* BpfHooks::map(llvm::IRBuilder<>& b, const char* symbol) {
   return new llvm::GlobalVariable(module_, b.getInt8Ty(), false, llvm::GlobalValue::ExternalLinkage, nullptr, symbol);
 }
 
-// Volatile: in this order, for who reads hit tables meanwhile.
+// The store is volatile, so that readers of hit tables see the stores in this order.
 void BpfHooks::add(llvm::IRBuilder<>& b, Value* to, Value* amount) {
   if (input_.context != model::BpfContext::Uprobe) {
     b.CreateAlignedStore(b.CreateAdd(load(b, to, 64), amount), to, llvm::Align(8), true);
@@ -121,7 +121,7 @@ llvm::Function* BpfHooks::declare(const std::string& name, const ir::Program&) {
   BasicBlock* entry = block("entry");
   out_ = block("out");
   llvm::IRBuilder<> b(out_);
-  // 0 from a static event's program would keep the hit from everybody who has the event on by perf, us included.
+  // If a static event's program returns 0, no perf user of the event gets the hit, and we do not either.
   b.CreateRet(b.getInt64(input_.context == model::BpfContext::Tracepoint ? 1 : 0));
   b.SetInsertPoint(entry);
   word_ = b.CreateAlloca(b.getInt64Ty(), nullptr, "word");
@@ -136,8 +136,9 @@ llvm::Function* BpfHooks::declare(const std::string& name, const ir::Program&) {
 
 // ---- arguments of the entry -------------------------------------------------------------------
 
-// From the map; whether that failed. What could be taken out again was this call's all the time it was copied: the map
-// gives the place of what it drops for want of room to another call at once.
+// Takes this call's kept words from the map; returns whether that failed. The words are copied first and then deleted
+// from the map: only if the deletion succeeds were they this call's all the time. When the map is full it drops an
+// entry and gives its place to another call at once.
 Value* BpfHooks::take_from_map(llvm::IRBuilder<>& b, Value* cookie, BasicBlock* none) {
   const auto keep = [&](Value* value, std::size_t offset) {
     b.CreateAlignedStore(value, at(b, call_, offset), llvm::Align(8), true);
@@ -223,10 +224,10 @@ void BpfHooks::begin(llvm::IRBuilder<>& b, std::uint32_t sinks) {
   if (!may_sleep()) scratch_ = scratches_;
 }
 
-// From 6.13 on a program that takes 64 bytes of stack or more has one for each CPU (check_max_stack_depth() of
-// kernel/bpf/verifier.c), although programs of uprobes may be preempted there by others that run the same one: they
-// would overwrite what it keeps there, pointers of the kernel among it. Programs that hold a tail call are left on the
-// stack of the thread. This one is never made: the verifier knows that, too, and takes it out.
+// From 6.13 on a program that needs 64 bytes of stack or more gets a stack for each CPU (check_max_stack_depth() of
+// kernel/bpf/verifier.c). But a uprobe's program may be preempted by another thread that runs the same program, which
+// would overwrite that stack, with pointers of the kernel in it. Programs that hold a tail call stay on the stack of
+// the thread. The tail call here is never made: the verifier knows that, too, and removes it.
 void BpfHooks::stay_on_thread_stack(llvm::IRBuilder<>& b) {
   BasicBlock* never = block("never");
   BasicBlock* always = block("always");
@@ -265,13 +266,13 @@ Value* BpfHooks::vector_word(llvm::IRBuilder<>&, std::uint32_t) {
   KEVT_ASSERT(!"bpf_refusal()");
   return nullptr;
 }
-// An address in a file of a user program is the distance from the probe's own instruction.
+// The slot of an address in a user program's file holds the distance from the probed instruction.
 Value* BpfHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   Value* word = load(b, at(b, event_, layout_.slots_offset + 8ull * index), 64);
   if (input_.program->slots[index].kind != model::SlotKind::FileAddress) return word;
   return b.CreateAdd(word, register_word(b, offsetof(kevt_registers, ip)));
 }
-// The slot holds its distance from the first one.
+// The slot holds the cell's distance in bytes from the first cell.
 Value* BpfHooks::shared_cell(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
   static_assert((KEVT_BPF_WORDS & (KEVT_BPF_WORDS - 1)) == 0);
   Value* distance = load(b, at(b, event_, layout_.slots_offset + 8ull * slot_index), 64);
@@ -289,8 +290,8 @@ Value* BpfHooks::probe_address(llvm::IRBuilder<>& b) {
   if (input_.context == model::BpfContext::Tracepoint) return b.CreatePtrToInt(function_->getArg(0), b.getInt64Ty());
   return load(b, at(b, event_, offsetof(kevt_bpf_event, probe_address)), 64);
 }
-// The verifier knows the record's address for a pointer, which it lets nobody compute with; what a helper copies is a
-// number to it.
+// To the verifier the record's address is a pointer, with which a program may not compute; a copy that a helper makes
+// is a number to it.
 Value* BpfHooks::record_address(llvm::IRBuilder<>& b) {
   if (input_.context != model::BpfContext::Tracepoint) return probe_address(b);
   b.CreateAlignedStore(probe_address(b), word_, llvm::Align(8), true);
@@ -336,7 +337,7 @@ TargetHooks::HitTableShape BpfHooks::hit_table_shape() const {
           .is_shared = input_.context == model::BpfContext::Uprobe};
 }
 
-// The tables of all CPUs for the first histogram, then those for the next.
+// In the map lie the first histogram's tables, one for each CPU, then those of the next histogram.
 Value* BpfHooks::hit_table(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
   const auto table = static_cast<std::uint64_t>(input_.program->slots[slot_index].addend);
   Value* const first = at(b, map(b, "kevt_hits"), table * layout_.cpus * KEVT_HIT_BPF_BYTES);

@@ -1,9 +1,9 @@
-// What is BPF about BPF code: helpers, map values, and forms of code that the verifier can follow. The layouts are
-// common/abi/bpf.h's, the limits those of kernels from 6.1 on.
+// BpfHooks: the TargetHooks for BPF: helpers, map values, and forms of code that the verifier can follow. The layouts
+// are common/abi/bpf.h's, the limits those of kernels from 6.1 on.
 //
-//   bpf_hooks.cpp   the function, registers, counters, what the hit sees
+//   bpf_hooks.cpp   the function, registers, counters, words of the hit
 //   bpf_memory.cpp  reads, scratch, rings
-//   bpf_resident.cpp  memory of programs that is not there yet
+//   bpf_resident.cpp  memory of user programs that is not resident
 #pragma once
 
 #include <span>
@@ -13,7 +13,7 @@
 
 namespace kevt::codegen {
 
-// Symbols of open numbers begin with it, and end with the number.
+// The symbol of an open number is this prefix and the number's index.
 inline constexpr const char* kNumberSymbol = "kevt_number_";
 
 class BpfHooks final : public TargetHooks {
@@ -35,7 +35,8 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* record_address(llvm::IRBuilder<>& b) override;
   llvm::Value* return_address(llvm::IRBuilder<>& b) override;
   llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) override;
-  // Open ones: which register, which argument and what number is known when the code is loaded, and to the verifier.
+  // Open numbers: which register, which argument and what number is known only when the code is loaded; the verifier
+  // knows it, too.
   llvm::Value* open_number(llvm::IRBuilder<>& b, std::uint32_t number);  // i64
   llvm::Value* register_among(llvm::IRBuilder<>& b, std::span<const std::uint32_t> offsets, llvm::Value* offset);
   llvm::Value* entry_argument_at(llvm::IRBuilder<>& b, llvm::Value* index);
@@ -51,13 +52,13 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
 
-  // Reads that the verifier follows as one way. `bad` is i64, 1 where what the address comes from was unreadable:
-  // nothing is read then.
+  // Reads that the verifier follows as one path. `bad` is i64; 1: the address depends on a value that was unreadable,
+  // so nothing is read.
   struct Read {
     llvm::Value* value = nullptr;  // i64, zero-extended; 0 when unreadable
     llvm::Value* bad = nullptr;    // i64 0 or 1
   };
-  // Whose memory may be read: whosever the address is, or the thread's alone.
+  // Whose memory may be read: the kernel's and the thread's, or only the thread's.
   enum class Memory : std::uint8_t { Any, User };
   static Memory memory(bool from_user) { return from_user ? Memory::User : Memory::Any; }
   struct Source {
@@ -66,51 +67,51 @@ class BpfHooks final : public TargetHooks {
   };
   Read read(llvm::IRBuilder<>& b, Source from, unsigned bytes, llvm::Value* bad);
   Read read_uncounted(llvm::IRBuilder<>& b, Source from, unsigned bytes, llvm::Value* bad);
-  // `address`, or where `bad` is 1 one that nobody can read.
+  // `address`, or an address that nobody can read if `bad` is 1.
   llvm::Value* unless(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* bad);
   void add_faults(llvm::IRBuilder<>& b, llvm::Value* count);  // i64
-  // Length with its NUL (i64), 0: unreadable; at most KEVT_BPF_TEXT_BYTES are written. `most`: i64, how many bytes of
-  // it may be taken, less than those; nullptr: up to the NUL.
+  // Returns the length with the NUL (i64); 0: unreadable. Writes at most KEVT_BPF_TEXT_BYTES. `most`: i64, less than
+  // that, how many bytes of the text may be taken; nullptr: all up to the NUL.
   llvm::Value* read_text(llvm::IRBuilder<>& b, llvm::Value* to, Source from, llvm::Value* bad,
                          llvm::Value* most = nullptr);
   llvm::Value* read_counted(llvm::IRBuilder<>& b, llvm::Value* to, Source from, llvm::Value* bad, llvm::Value* most);
-  // The same for a string of our own, at a pointer.
+  // Does the same with a string in our own memory; `from` is a pointer.
   llvm::Value* copy_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, llvm::Value* from);
-  // i64, negative when unreadable: `to` is 0 then.
+  // i64; negative: unreadable, and the bytes at `to` are 0.
   llvm::Value* read_bytes(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t bytes, Source from);
 
-  // Programs that may sleep (bpf_resident.cpp). What is at an address is read in and forgotten, and nothing is counted:
-  // a later read finds it there.
+  // For programs that may sleep (bpf_resident.cpp): makes the memory at an address resident, so that a later read finds
+  // it. The bytes are thrown away, and no fault is counted.
   void read_in(llvm::IRBuilder<>& b, llvm::Value* address, std::uint32_t bytes, llvm::Value* bad);
   void read_text_in(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* bad);
-  // Where the search of a pattern goes on: what the verifier knows nothing of.
+  // Where the search of a pattern goes on. The verifier knows nothing of the value.
   void set_search_position(llvm::IRBuilder<>& b, llvm::Value* position);
   llvm::Value* search_position(llvm::IRBuilder<>& b);
-  // From here on one of the CPU's scratches is this hit's; where others have all of them it is missed. Whoever has one
-  // must not sleep.
+  // From here on one of the CPU's scratches belongs to this hit; if other hits have all of them, this hit is missed. A
+  // program must not sleep while it has a scratch.
   void claim_scratch(llvm::IRBuilder<>& b);
 
-  // A record of a known size in the CPU's ring; goes to `full` when there is no room.
+  // Reserves a record of a known size in the CPU's ring; goes to `full` if there is no room.
   llvm::Value* reserve_fixed(llvm::IRBuilder<>& b, std::uint32_t bytes, llvm::BasicBlock* full);
   void commit(llvm::IRBuilder<>& b);
-  // A record that grows in the scratch, from `bytes` on.
+  // Begins a record that grows in the scratch; its first `bytes` are taken.
   llvm::Value* begin_growing(llvm::IRBuilder<>& b, std::uint32_t bytes);
-  // Where it goes on, as an offset (i64, at most kMaxRecordBytes) and a place; `lost` when it is longer.
+  // The record's end so far, as an offset (i64, at most `most`) and a pointer; goes to `lost` if the record is longer.
   struct End {
     llvm::Value* offset = nullptr;
     llvm::Value* place = nullptr;
   };
   End growing_end(llvm::IRBuilder<>& b, llvm::BasicBlock* lost, std::uint64_t most = model::kMaxRecordBytes);
   void set_growing_end(llvm::IRBuilder<>& b, llvm::Value* offset);
-  // Of the hit, behind the finished record; the program's own where it is a program's hit.
+  // Appends the stack of the hit to the finished record; for a hit in a user program, the stack of that program.
   void append_stack(llvm::IRBuilder<>& b, llvm::BasicBlock* lost);
   void output_growing(llvm::IRBuilder<>& b, llvm::BasicBlock* full);
 
-  // A value of which neither LLVM nor, for what comes from memory, the verifier knows anything.
+  // The same value, but LLVM knows nothing of it; the verifier neither if the value comes from memory.
   llvm::Value* opaque(llvm::IRBuilder<>& b, llvm::Value* value);
   llvm::Value* at(llvm::IRBuilder<>& b, llvm::Value* base, llvm::Value* offset);
   llvm::Value* at(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset);
-  // Machines that run BPF here take any alignment; LLVM would go byte by byte.
+  // Stores without regard to alignment, which x86-64 allows; LLVM would store byte by byte.
   void store(llvm::IRBuilder<>& b, llvm::Value* value, llvm::Value* to);
   llvm::BasicBlock* block(const char* name);
 
@@ -121,10 +122,10 @@ class BpfHooks final : public TargetHooks {
                       llvm::Type* result = nullptr);
   llvm::Value* map(llvm::IRBuilder<>& b, const char* symbol);
   llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* from, unsigned bits);
-  // Arguments of the entry, in a return probe.
+  // The call that a return probe returns from, whose arguments were kept at the entry.
   struct Call {
-    llvm::PHINode* cookie = nullptr;  // of the probe
-    llvm::PHINode* lost = nullptr;    // i64, not 0: the words in kept_ are not those of this call
+    llvm::PHINode* cookie = nullptr;  // the probe's
+    llvm::PHINode* lost = nullptr;    // i64; not 0: the words in kept_ are not those of this call
   };
   Call take_kept(llvm::IRBuilder<>& b, llvm::Value* cookie);
   llvm::Value* take_from_map(llvm::IRBuilder<>& b, llvm::Value* cookie, llvm::BasicBlock* none);
@@ -142,18 +143,18 @@ class BpfHooks final : public TargetHooks {
   model::BpfCode layout_;
   llvm::Function* function_ = nullptr;
   llvm::BasicBlock* out_ = nullptr;
-  llvm::AllocaInst* word_ = nullptr;    // what helpers write to
-  llvm::AllocaInst* key_ = nullptr;     // of map lookups
+  llvm::AllocaInst* word_ = nullptr;    // 8 bytes for helpers to write to
+  llvm::AllocaInst* key_ = nullptr;     // for map lookups
   llvm::AllocaInst* faults_ = nullptr;  // of this hit
-  llvm::AllocaInst* kept_ = nullptr;    // where the program wants arguments of the entry
+  llvm::AllocaInst* kept_ = nullptr;    // nullptr: the program reads no arguments of the entry
   llvm::AllocaInst* call_ = nullptr;    // kevt_bpf_call, the key of its map
   std::size_t kept_words_ = 0;
   llvm::Value* cpu_ = nullptr;        // less than layout_.cpus
   llvm::Value* event_ = nullptr;      // kevt_bpf_event
   llvm::Value* row_ = nullptr;        // kevt_bpf_counts of sink 0
-  llvm::Value* scratches_ = nullptr;  // of this CPU
-  llvm::Value* scratch_ = nullptr;    // kevt_bpf_scratch: the one that is this hit's
-  std::uint32_t one_scratch_ = 0;     // bytes
+  llvm::Value* scratches_ = nullptr;  // this CPU's
+  llvm::Value* scratch_ = nullptr;    // kevt_bpf_scratch: this hit's
+  std::uint32_t one_scratch_ = 0;     // bytes of one scratch
   llvm::Value* record_ = nullptr;     // reserved in a ring
 };
 

@@ -1,14 +1,14 @@
 // Reads, strings and records of BPF programs.
 //
-// The helpers of the first BPF kernels (bpf_probe_read, bpf_probe_read_str) look at the address and read the user's or
-// the kernel's memory, as the kernel's own probes do; on x86-64 the two do not overlap. Those of `ustring` and `+u0()`
-// (bpf_probe_read_user, …_user_str) refuse the kernel's. All write 0 where they cannot read. An address that must not
-// be read becomes ~0, which is nobody's. Programs of user threads read the user's memory alone, and wait for what is
-// not there (bpf_resident.cpp).
+// The oldest helpers (bpf_probe_read, bpf_probe_read_str) decide by the address whether to read the user's or the
+// kernel's memory, as the kernel's own probes do; on x86-64 the two do not overlap. The helpers for `ustring` and
+// `+u0()` (bpf_probe_read_user, …_user_str) refuse the kernel's memory. All write 0 if they cannot read. An address
+// that must not be read becomes ~0, where no memory is. Programs of user threads read only the user's memory, and wait
+// for memory that is not resident (bpf_resident.cpp).
 //
-// A record with strings grows in the CPU's scratch. How long it is stands in memory: read back from there it is the
-// same unknown number to the verifier whatever strings were fetched before, so 128 strings are 128 steps and not 2^128
-// ways.
+// A record with strings grows in the CPU's scratch. Its length is kept in memory: read back from there the length is
+// the same unknown number to the verifier whatever strings were fetched before, so 128 strings are 128 steps and not
+// 2^128 paths.
 #include <cstddef>
 
 #include "common/abi/bpf.h"
@@ -22,7 +22,7 @@ using llvm::Value;
 
 namespace {
 
-constexpr std::uint64_t kNoWakeup = 1;  // BPF_RB_NO_WAKEUP: the reader comes by itself
+constexpr std::uint64_t kNoWakeup = 1;  // BPF_RB_NO_WAKEUP: the reader polls
 constexpr std::uint32_t kCommBytes = 16;
 
 }  // namespace
@@ -50,7 +50,7 @@ BpfHooks::Read BpfHooks::read(llvm::IRBuilder<>& b, Source from, unsigned bytes,
   return read;
 }
 
-// Negative: unreadable.
+// Makes a negative length, of an unreadable string, 0.
 Value* BpfHooks::clamp_length(llvm::IRBuilder<>& b, Value* length) {
   Value* sign = opaque(b, b.CreateAShr(length, b.getInt64(63)));
   return b.CreateAnd(length, b.CreateNot(sign));
@@ -62,10 +62,10 @@ Value* BpfHooks::read_text(llvm::IRBuilder<>& b, Value* to, Source from, Value* 
   return clamp_length(b, helper(b, number, {to, b.getInt32(KEVT_BPF_TEXT_BYTES), unless(b, from.address, bad)}));
 }
 
-// The helper reads one byte more than it may keep. Where that cannot be read, the text is what lies before it: it is
-// read as bytes, and measured where it is. What the ways have found stands in memory, so that they are one way to the
-// verifier behind them. A text of no bytes is there whatever its address is: the helper has left a NUL, and says that
-// it cannot read.
+// The helper reads one byte more than may be kept. If that byte cannot be read, the text ends before it: the text is
+// then read as bytes, and measured in the copy. Each path stores its result in memory, so that behind them there is one
+// path for the verifier. A text of 0 bytes is readable whatever its address is: the helper has left a NUL, although it
+// reports that it cannot read.
 Value* BpfHooks::read_counted(llvm::IRBuilder<>& b, Value* to, Source from, Value* bad, Value* most) {
   const bool of_user = from.memory == Memory::User || may_sleep();
   most = b.CreateAnd(opaque(b, most), b.getInt64(KEVT_BPF_TEXT_BYTES - 1));
@@ -99,7 +99,7 @@ Value* BpfHooks::copy_text(llvm::IRBuilder<>& b, Value* to, std::uint32_t room, 
 Value* BpfHooks::scratch(llvm::IRBuilder<>& b, std::uint32_t index) {
   return at(b, scratch_, KEVT_BPF_TEXTS + std::uint64_t{index} * KEVT_BPF_TEXT_BYTES);
 }
-// Its length by copying it onto itself, a word further: names have at most 15 bytes.
+// Writes the name, and measures it by copying it once more behind itself: names have at most 15 bytes.
 Value* BpfHooks::comm(llvm::IRBuilder<>& b, Value* to) {
   helper(b, kCurrentComm, {to, b.getInt32(kCommBytes)});
   Value* copy = at(b, to, 2 * kCommBytes);
@@ -166,7 +166,7 @@ BpfHooks::End BpfHooks::growing_end(llvm::IRBuilder<>& b, BasicBlock* lost, std:
 
 void BpfHooks::append_stack(llvm::IRBuilder<>& b, BasicBlock* lost) {
   constexpr std::uint64_t kUserStack = 1u << 8;  // BPF_F_USER_STACK
-  constexpr std::uint64_t kOurs = 2;  // frames of a raw tracepoint: the program, and who runs it (bpf_trace_run*)
+  constexpr std::uint64_t kOurs = 2;  // frames of a raw tracepoint's program and of its caller (bpf_trace_run*)
   std::uint64_t flags = 0;            // below: how many frames are skipped
   if (input_.context == model::BpfContext::Uprobe) flags = kUserStack;
   if (input_.context == model::BpfContext::RawTracepoint) flags = kOurs;

@@ -1,12 +1,13 @@
-// Numbers of a BPF program that are known only where it runs: where members lie, which register holds an argument.
+// Numbers of a BPF program that are known only on the machine that runs it: offsets of members, registers of arguments.
 //
 //   r1 = kevt_number_2 ll        16 bytes; whoever loads the program writes the number there
 //   r3 += r1                     an offset;  r2 >>= r1  a bit's place
 //   if r1 == 112 goto …          one way for each register: the verifier knows the number, and takes out the others
 //
-// Problem: a number that LLVM knew would be anywhere, folded and shared, and a context may be read only at an offset
-// that stands in the instruction. Idea: the number is an instruction that LLVM cannot see through, and what must stand
-// in an instruction is a choice among all it may be, of which the kernel keeps one.
+// Problem: LLVM would fold and share a number that it knows, so the number could not be found again; and a context may
+// be read only at an offset that is part of the instruction. Idea: the number is an instruction that LLVM cannot see
+// through. For an offset that must be part of an instruction there is a branch for each possible one; the kernel keeps
+// one of the branches.
 #include <llvm/IR/InlineAsm.h>
 
 #include "compiler/codegen/bpf_emitter.h"

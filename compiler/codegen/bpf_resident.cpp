@@ -1,15 +1,16 @@
-// Memory of a program that is not resident: a constant nobody has read yet, a page that was given back.
+// Memory of a user program that is not resident: a constant that nobody has read yet, a page that was given back.
 //
-// The kernel's own uprobes wait for it, so ours do: their programs may sleep, and read numbers by bpf_copy_from_user().
-// A string has no such helper before 6.12. It is read without waiting; where that fails its page is made resident by
-// reading one byte of it, and where it then still fails the string goes on in the next page:
+// The kernel's own uprobes wait for such memory, so ours do, too: their BPF programs may sleep, and read numbers with
+// bpf_copy_from_user(). For strings there is no such helper before 6.12. A string is read without waiting; if that
+// fails, its page is made resident by reading one byte of it; if it still fails, the string goes on in the next page:
 //
 //   read_str(waste, 4096, a) < 0  ─►  copy(a, 1 byte)  ─►  read_str(waste, 4096, a) < 0  ─►  copy(end of a's page, 1
 //   byte)
 //
-// No page is asked for behind the one that holds the NUL. Problem: whoever sleeps with the CPU's scratch, or with room
-// in its ring, keeps all other threads from both. So all that a hit may read is read in first, without either, and read
-// again for the record. What is taken away in between is (fault) as a string.
+// No page behind the one that holds the NUL is asked for. Problem: a program that sleeps while it has the CPU's
+// scratch, or room in the CPU's ring, keeps all other threads from them. So all memory that a hit may read is made
+// resident first, while the hit has neither, and is read again for the record. A string whose page is taken away in
+// between is (fault).
 #include "common/abi/bpf.h"
 #include "compiler/codegen/bpf_emitter.h"
 #include "compiler/codegen/bpf_helpers.h"
@@ -23,7 +24,7 @@ using llvm::Value;
 
 // ---- hooks ----------------------------------------------------------------------------------
 
-// At both ends: what is read is shorter than a page.
+// Reads a byte at both ends, which is enough: the memory is shorter than a page.
 void BpfHooks::read_in(llvm::IRBuilder<>& b, Value* address, std::uint32_t bytes, Value* bad) {
   Value* from = unless(b, address, bad);
   if (bytes <= 8) {
@@ -34,7 +35,7 @@ void BpfHooks::read_in(llvm::IRBuilder<>& b, Value* address, std::uint32_t bytes
   helper(b, kCopyFromUser, {word_, b.getInt32(1), b.CreateAdd(from, b.getInt64(bytes - 1))});
 }
 
-// Where the ways meet again the verifier has to find the same state: nothing of them is kept.
+// Keeps no value of the paths: where they meet again, the verifier must find the same state.
 void BpfHooks::read_text_in(llvm::IRBuilder<>& b, Value* address, Value* bad) {
   constexpr std::uint64_t kPage = 4096;
   Value* from = unless(b, address, bad);
@@ -56,8 +57,8 @@ void BpfHooks::read_text_in(llvm::IRBuilder<>& b, Value* address, Value* bad) {
   b.SetInsertPoint(done);
 }
 
-// The first that is free. Whoever was preempted has one for a moment. The verifier is to know no more of which one it
-// is than that it is one of them: it would walk the rest of the program for each.
+// Takes the first free scratch; a preempted program keeps its own for a while. The verifier must not learn which one
+// was taken: it would walk the rest of the program for each of them.
 void BpfHooks::claim_scratch(llvm::IRBuilder<>& b) {
   if (!scratches_ || !may_sleep()) return;
   const auto take = [&](std::uint32_t index, llvm::AtomicRMWInst::BinOp how, Value* wanted) -> Value* {
@@ -76,7 +77,7 @@ void BpfHooks::claim_scratch(llvm::IRBuilder<>& b) {
   b.CreateBr(taken);
 
   b.SetInsertPoint(others);
-  Value* wanted = b.getInt64(1);  // 0: it has one
+  Value* wanted = b.getInt64(1);  // 0: the hit has a scratch
   Value* index = b.getInt64(0);
   for (std::uint32_t i = 1; i < KEVT_BPF_SCRATCHES; ++i) {
     Value* had = opaque(b, b.CreateAnd(take(i, llvm::AtomicRMWInst::Or, wanted), b.getInt64(1)));
@@ -98,7 +99,7 @@ void BpfHooks::claim_scratch(llvm::IRBuilder<>& b) {
 
 // ---- the emitter ----------------------------------------------------------------------------
 
-// While something is read in, numbers on the way to it are fetched each time: kept ones would fill the stack.
+// While memory is read in, numbers on the way to it are fetched each time: keeping them would fill the stack.
 Value* BpfEmitter::loaded(ir::ValueId id) {
   if (!is_reading_in_) return EventEmitter::loaded(id);
   if (const auto known = passed_.find(id); known != passed_.end()) return known->second.value;

@@ -1,4 +1,4 @@
-// Machine code as text, for `kevtrace explain` and the window: LLVM's own disassembler, one instruction a line.
+// Machine code as text, for `kevtrace explain` and the graphical program: LLVM's disassembler, one instruction a line.
 #include <fmt/format.h>
 #include <llvm/MC/MCAsmInfo.h>
 #include <llvm/MC/MCContext.h>

@@ -4,15 +4,15 @@
 //   finish
 //               └────────── filtered ──┘
 //
-// Where there are aggregates, they stand in place of the condition (aggregate_emitter.cpp).
+// Aggregates, if there are any, replace the condition (aggregate_emitter.cpp).
 //
-// Laziness: a value that costs something (a load, a string, the thread's name) has a `done` flag,
-// its value and whether it could be read, in locals. Every use first makes sure it was fetched.
+// Laziness: a value that costs something (a load, a string, the thread's name) has three locals: a `done`
+// flag, the value, and whether it could be read. Every use first makes sure that the value was fetched.
 // Which values are certainly fetched is tracked along the blocks, so most flags are never read and
 // LLVM removes them; the rest stay, which is what short circuits need.
 //
-// Pure values (registers, constants, narrowing) are emitted at each use: LLVM shares them. They
-// are 0 when their operand faulted, because the operand is 0 then.
+// Pure values (registers, constants, narrowing) are emitted at each use: LLVM shares them. A pure value
+// is 0 if its operand faulted, because the operand is 0 then.
 #include "compiler/codegen/event_emitter.h"
 
 #include <llvm/IR/MDBuilder.h>
@@ -33,7 +33,7 @@ using llvm::Value;
 
 namespace {
 
-// What is fetched once and kept: all but what costs nothing to have again.
+// Whether a value is fetched once and kept: all values but those that are cheap to compute again.
 bool is_memoized(Op op) {
   return ir::result_type(op) == ir::ResultType::Text || ir::row_of(op).fault == ir::Fault::Reads;
 }
@@ -87,8 +87,8 @@ Value* EventEmitter::constant_text(const std::string& text) { return b_.CreateGl
 
 // ---- the event ------------------------------------------------------------------------------
 
-// Strings stay in scratch when a filter reads them (the compared bytes are the recorded bytes) or
-// when several sinks record them.
+// Strings stay in scratch if a filter reads them (the compared bytes must be the recorded bytes) or
+// if several sinks record them.
 void EventEmitter::plan_memos() {
   std::set<ir::ValueId> compared;
   for (const ir::Condition* condition : ir::conditions_of(program_)) texts_of(program_, *condition, compared);
@@ -258,7 +258,7 @@ Value* EventEmitter::take_bits(ir::ValueId id) {
   return v.width >= 64 ? shifted : b_.CreateAnd(shifted, b_.getInt64((1ull << v.width) - 1));
 }
 
-// As model::order_of_float().
+// Emits what model::order_of_float() computes.
 Value* EventEmitter::float_order(const ir::Value& value) {
   Value* bits = integer(value.a);
   if (value.bytes == 4) bits = b_.CreateShl(bits, b_.getInt64(32));
@@ -268,7 +268,7 @@ Value* EventEmitter::float_order(const ir::Value& value) {
   return b_.CreateSelect(is_number, order, b_.getInt64(model::kOrderOfNan));
 }
 
-// As many as a CountedString reads.
+// The number of bytes that a CountedString reads at most.
 Value* EventEmitter::text_bytes(ir::ValueId count) {
   return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, integer(count), b_.getInt64(model::kMaxStringBytes - 1));
 }
@@ -354,7 +354,7 @@ void EventEmitter::ensure(ir::ValueId id) {
   b_.CreateStore(b_.getTrue(), memo.done);
   b_.CreateBr(ready);
   b_.SetInsertPoint(ready);
-  known_ = before;  // its operands were fetched only on the path that needed them
+  known_ = before;  // the value's operands were fetched only on the path that needed them
   known_.insert(id);
 }
 
@@ -368,7 +368,7 @@ void EventEmitter::fetch(ir::ValueId id) {
   }
 }
 
-// Sets the length; in scratch also the bytes.
+// Fetches a text: sets its length, and its bytes if it is kept in scratch.
 void EventEmitter::fetch_text(ir::ValueId id, const Memo& memo) {
   const ir::Value& value = program_.values[id];
   switch (value.op) {

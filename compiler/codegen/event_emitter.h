@@ -1,6 +1,6 @@
-// EventEmitter: fetch IR → LLVM IR. What is the same for every target stands here: order, laziness, conditions,
-// aggregates, what triggers switch. How memory and strings are read and a record is written is a target's own:
-// NativeEmitter and BpfEmitter. What a hit is called with, counts in and asks for by a word is behind TargetHooks.
+// EventEmitter: fetch IR → LLVM IR. The parts that are the same for every target are here: order, laziness, conditions,
+// aggregates, switches of triggers. NativeEmitter and BpfEmitter read memory and strings and write records.
+// TargetHooks gives the words of a hit (registers, time, ids), its counters and its tables.
 #pragma once
 
 #include <llvm/IR/IRBuilder.h>
@@ -18,18 +18,18 @@ namespace kevt::codegen {
 
 enum class Counter : std::uint8_t { Recorded, Aggregated, Filtered, Lost };
 
-// Words of the hit. Methods emit at the builder's insertion point and may leave it in a new block.
+// Words of the hit. Methods emit code at the builder's insertion point and may leave that point in a new block.
 class TargetHooks {
  public:
   virtual ~TargetHooks() = default;
 
-  // The function of `program`, its entry block empty; after begin() a hit is under way, finish() ends it.
+  // Makes the function of `program`, with an empty entry block. begin() emits the start of a hit, finish() its end.
   virtual llvm::Function* declare(const std::string& name, const ir::Program& program) = 0;
   virtual void begin(llvm::IRBuilder<>& b, std::uint32_t sinks) = 0;
   virtual void finish(llvm::IRBuilder<>& b) = 0;
 
   virtual llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) = 0;
-  // The low 64 bits of a vector register; asked of targets whose refusal lets Op::Vector pass.
+  // The low 64 bits of a vector register; called only for targets that do not refuse Op::Vector.
   virtual llvm::Value* vector_word(llvm::IRBuilder<>& b, std::uint32_t number) = 0;
   virtual llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
   // Where the word of a SharedCell slot lies.
@@ -38,28 +38,28 @@ class TargetHooks {
   virtual llvm::Value* pid(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* cpu(llvm::IRBuilder<>& b) = 0;
   virtual llvm::Value* probe_address(llvm::IRBuilder<>& b) = 0;
-  // The same, as a number that may be added to.
+  // probe_address() as a number with which a program may compute.
   virtual llvm::Value* record_address(llvm::IRBuilder<>& b) { return probe_address(b); }
   virtual llvm::Value* return_address(llvm::IRBuilder<>& b) = 0;
-  // `index` of ir::entry_arguments.
+  // The argument at `index` of ir::entry_arguments.
   virtual llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
 
   virtual void count_fault(llvm::IRBuilder<>& b) = 0;
   virtual void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) = 0;
   virtual llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) = 0;  // i1
-  virtual llvm::Value* inject(llvm::IRBuilder<>& b) = 0;                    // i1: whether this hit does
+  virtual llvm::Value* inject(llvm::IRBuilder<>& b) = 0;                    // i1: whether this hit injects
 
   // Room for a string of up to 4096 bytes, while the hit lasts.
   virtual llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
   // The thread's name; its length (i32) with the NUL.
   virtual llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) = 0;
 
-  // Hit tables (common/abi/hit_table.h), of one power of two of bytes each: the one of a HitTable slot that is this
-  // hit's, and a number in it that grows, in one instruction.
+  // Hit tables (common/abi/hit_table.h): hit_table() gives this hit's table of a HitTable slot; add() and add_one()
+  // increase a number in it.
   struct HitTableShape {
-    std::uint32_t bytes = 0;
-    std::uint32_t near_bytes = 0;  // of its near part; all of them: there is none
-    bool is_shared = false;        // hits that are preempted, and those that come between, share it
+    std::uint32_t bytes = 0;       // a power of two
+    std::uint32_t near_bytes = 0;  // of the near part; equal to `bytes`: there is no such part
+    bool is_shared = false;        // a preempted hit and those that run meanwhile use the same table
   };
   virtual HitTableShape hit_table_shape() const = 0;
   virtual llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
@@ -84,7 +84,7 @@ class EventEmitter {
     bool in_scratch = false;
   };
   void plan_memos();
-  // Behind begin(), before anything is fetched.
+  // Called behind begin(), before any value is fetched.
   virtual void prepare() {}
   void read_early_gates();
   void emit_actions();
@@ -101,10 +101,10 @@ class EventEmitter {
   void emit_aggregates(std::uint32_t sink, llvm::BasicBlock* next, llvm::BasicBlock* filtered,
                        llvm::BasicBlock* recorded);
   llvm::Value* find_entry(const ir::Aggregate& aggregate, llvm::BasicBlock* full);
-  // Words of a key that is a text; goes to `full` where it has more.
+  // Appends the words of a text key; goes to `full` if the text is longer than a key may be.
   virtual void append_text_key(ir::ValueId text, std::vector<llvm::Value*>& key, llvm::BasicBlock* full) = 0;
-  virtual bool keeps_text_keys() const = 0;                 // in scratch
-  void claim(llvm::Value* count, llvm::BasicBlock* taken);  // a free slot, unless somebody has it
+  virtual bool keeps_text_keys() const = 0;                 // whether text keys need their text in scratch
+  void claim(llvm::Value* count, llvm::BasicBlock* taken);  // takes a free slot; goes to `taken` if another hit did
   void count_in(const ir::Aggregate& aggregate, llvm::Value* entry);
   llvm::Value* measured(const ir::Measured& number);
 
@@ -115,8 +115,8 @@ class EventEmitter {
 
   // Values.
   llvm::Value* integer(ir::ValueId id);
-  virtual llvm::Value* loaded(ir::ValueId id);  // of a Load: i64
-  // A constant of the program by its position (ir/shape.h): i64.
+  virtual llvm::Value* loaded(ir::ValueId id);  // the value of a Load: i64
+  // A constant of the program, at its position (ir/shape.h): i64.
   virtual llvm::Value* constant(std::uint32_t position, std::int64_t word) = 0;
   virtual llvm::Value* register_word(ir::ValueId id);
   virtual llvm::Value* entry_argument(ir::ValueId id);
@@ -150,9 +150,9 @@ class EventEmitter {
   llvm::IRBuilder<> b_;
   llvm::Function* function_ = nullptr;
   std::map<ir::ValueId, Memo> memos_;
-  std::map<const ir::Gate*, llvm::Value*> early_;       // i1: whether that early gate was open before the actions
-  std::map<const ir::Gate*, llvm::Value*> is_early_;    // i1, of those that are early only while a word is on
-  std::map<const ir::Action*, llvm::AllocaInst*> due_;  // i1, of late actions: whether the condition was met
+  std::map<const ir::Gate*, llvm::Value*> early_;       // i1: whether the early gate was open before the actions
+  std::map<const ir::Gate*, llvm::Value*> is_early_;    // i1: whether a gate with `early_while` is early now
+  std::map<const ir::Action*, llvm::AllocaInst*> due_;  // i1: whether a late action's condition was met
   std::set<ir::ValueId> known_;                         // fetched on every path to here
   std::map<llvm::BasicBlock*, std::set<ir::ValueId>> known_at_;
 };

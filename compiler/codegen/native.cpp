@@ -1,9 +1,10 @@
-// Native code of programs, each compiled for itself or as copies of one.
+// Native code of programs: each compiled by itself, or all of a family as copies of one.
 //
 //   p:a f x=+8(%di)    p:b g x=+24(%di)       movq K(%rdi), %rax      a: K = 8, b: K = 24
 //
-// What a thousand probes take differs in offsets and numbers, mostly: LLVM then runs once, with symbols for those that
-// differ, and the linker's last step, putting a symbol's value into an instruction, is done for each.
+// The programs of a thousand probes mostly differ only in offsets and numbers. Then LLVM runs once, with symbols for
+// the numbers that differ; the linker's last step, putting a symbol's value into an instruction, is done for each
+// program.
 #include "compiler/codegen/native.h"
 
 #include <algorithm>
@@ -51,7 +52,7 @@ Result<void> refuse(std::span<const NativeModule> modules) {
   return {};
 }
 
-// Those of the first that are not the same in all.
+// The first program's constants that are not the same in all programs.
 Constants varying(const std::vector<Constants>& family) {
   Constants differ;
   for (std::size_t i = 0; i < family.front().size(); ++i) {
@@ -61,7 +62,7 @@ Constants varying(const std::vector<Constants>& family) {
   return differ;
 }
 
-// Whether `bytes` hold `word`: as what their instruction extends them from.
+// Whether `word` fits the bytes of `place`, which the instruction sign- or zero-extends.
 bool fits(std::int64_t word, const ConstantPlace& place) {
   if (place.bytes == 8) return true;
   return place.is_signed ? word == static_cast<std::int32_t>(word)
@@ -81,7 +82,7 @@ std::optional<model::NativeImage> with_constants(const LinkedImage& linked, cons
   return image;
 }
 
-// A module as LLVM compiles it: of a family its first program, with what differs in the others left open.
+// How LLVM compiles a module: of a family only the first program, with the constants left open that differ in others.
 class Plan {
  public:
   explicit Plan(const NativeModule& module) : inputs_(module.inputs) {
@@ -90,7 +91,7 @@ class Plan {
     for (const Constants& one : family_) KEVT_ASSERT(one.size() == family_.front().size());
     varying_ = varying(family_);
   }
-  // Its programs are compiled with their own numbers, as others.
+  // From now on the programs are compiled with their own numbers, as those of any other module.
   void give_up_family() {
     family_.clear();
     varying_.clear();
@@ -98,7 +99,7 @@ class Plan {
   ModuleRequest request() const {
     return {.inputs = family_.empty() ? inputs_ : inputs_.first(1), .varying = varying_};
   }
-  // Empty: a constant of the family fits no instruction.
+  // Empty: a constant of the family does not fit its instruction.
   Result<std::vector<NativeOutput>> outputs(ModuleOutput made) const {
     std::vector<NativeOutput> outputs;
     if (!family_.empty()) {
@@ -123,11 +124,11 @@ class Plan {
 
  private:
   std::span<const NativeInput> inputs_;
-  std::vector<Constants> family_;  // of each member; empty: it is none
+  std::vector<Constants> family_;  // constants of each member; empty: the module is no family
   Constants varying_;
 };
 
-// Fills in what these plans make; those whose family has to be given up are returned.
+// Compiles the `wanted` plans and fills in their outputs. Returns the plans whose family has to be given up.
 Result<std::vector<std::size_t>> compile_plans(std::span<const Plan> plans, std::span<const std::size_t> wanted,
                                                KeepIr keep_ir, std::vector<std::vector<NativeOutput>>& outputs) {
   std::vector<ModuleRequest> requests;
@@ -156,7 +157,7 @@ Result<std::vector<std::vector<NativeOutput>>> compile_modules(std::span<const N
   bool has_families = std::ranges::any_of(modules, &NativeModule::is_family);
   while (!wanted.empty()) {
     auto given_up = compile_plans(plans, wanted, keep_ir, outputs);
-    if (!given_up && std::exchange(has_families, false)) given_up = wanted;  // it may be about what is left open
+    if (!given_up && std::exchange(has_families, false)) given_up = wanted;  // open constants may be the reason
     if (!given_up) return std::unexpected(std::move(given_up.error()));
     for (const std::size_t plan : *given_up) plans[plan].give_up_family();
     wanted = std::move(*given_up);

@@ -1,8 +1,8 @@
-// Native code for fetch IR: closed, position-independent extractors, the events of a call in one
-// module so that LLVM's fixed cost is paid once (compiler/pipeline says how batches are cut).
+// Native code for fetch IR: closed, position-independent extractors. Several events share a module, so that
+// LLVM's fixed cost is paid once; compiler/pipeline forms the modules.
 //
-// common/abi/probe.h states how they are called and what they work on. LLVM stops here: no type of
-// it leaves this folder.
+// common/abi/probe.h states how extractors are called and what data they use. No type of LLVM leaves
+// this folder.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +29,7 @@ struct NativeFunction {
 // One event's code; see common/abi/probe.h, "The extractor".
 struct NativeEvent {
   NativeFunction extractor;
-  std::uint32_t block = 0;  // byte offset of its kevt_event, which install fills in
+  std::uint32_t block = 0;  // byte offset of the event's kevt_event, which the install fills in
 };
 
 struct NativeOutput {
@@ -40,26 +40,26 @@ struct NativeOutput {
 
 enum class KeepIr : std::uint8_t { No, Yes };
 
-// Programs that are compiled together. A family's are of one shape (ir/shape.h): LLVM compiles one of them.
+// Programs that are compiled together. The programs of a family have one shape (ir/shape.h): LLVM compiles one of them.
 struct NativeModule {
   std::vector<NativeInput> inputs;
   bool is_family = false;
 };
 
-// For each module its output; for a family one for each of its programs, but where a constant fits no instruction. As
-// many modules at a time as there are CPUs. Fails when a program asks for what native code cannot do (the text says
-// what) or LLVM refuses.
+// For each module one output; for a family one output for each program, unless a constant fits no instruction (then one
+// for all). Compiles as many modules at a time as there are CPUs. Fails if a program needs something that native code
+// cannot do (the text says what), or if LLVM refuses.
 Result<std::vector<std::vector<NativeOutput>>> compile_modules(std::span<const NativeModule> modules, KeepIr keep_ir);
 
-// What stops this program from running natively, e.g. a filter on a symstr field; empty: nothing.
+// Why this program cannot run natively, e.g. a filter on a symstr field; empty: it can.
 std::string native_refusal(const ir::Program& program);
 
-// Words of kevt_registers the extractor of `program` reads from its frame: bit i is word i. Those that are handed over
-// in their registers are not among them.
+// The words of kevt_registers that the extractor of `program` reads from its frame: bit i is word i. Registers that the
+// extractor reads in place are not among them.
 std::uint32_t registers_from_frame(const ir::Program& program);
 
-// "+0x12  movq (%rdi), %rax" lines, AT&T syntax; branch targets as addresses, `base` being the first byte's. Of BPF
-// LLVM's own syntax, with relative branches.
+// Lines as "+0x12  movq (%rdi), %rax" in AT&T syntax. Branch targets are addresses; `base` is the address of the first
+// byte. BPF code is shown in LLVM's own syntax, with relative branches.
 enum class Machine : std::uint8_t { X86_64, Bpf };
 std::string disassemble(std::span<const std::uint8_t> code, std::uint64_t base = 0, Machine machine = Machine::X86_64);
 

@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::uint32_t kWordBytes = 8;
 
-// The first `bytes` (i64, 0 to 8) of the word; 0 behind them.
+// The first `bytes` (i64, 0 to 8) bytes of the word; the others are 0.
 Value* first_bytes(llvm::IRBuilder<>& b, Value* word, Value* bytes) {
   Value* const unused = b.CreateShl(b.CreateSub(b.getInt64(kWordBytes), bytes), b.getInt64(3));
   Value* const mask = b.CreateLShr(b.getInt64(~0ull), b.CreateAnd(unused, b.getInt64(63)));
@@ -104,7 +104,7 @@ void NativeEmitter::match_text(const ir::Condition& c, BasicBlock* yes, BasicBlo
   Value* text = value.op == Op::ImmediateText ? constant_text(program_.texts[static_cast<std::size_t>(value.imm)])
                                               : native_.scratch(b_, memo.scratch);
   Value* length = b_.CreateLoad(b_.getInt32Ty(), memo.value);
-  // Without the NUL; an absent string compares as "".
+  // The length without the NUL; an unreadable string compares as "".
   Value* chars = b_.CreateSelect(b_.CreateICmpEQ(length, b_.getInt32(0)), length, b_.CreateSub(length, b_.getInt32(1)));
   const auto size = static_cast<std::uint32_t>(c.text.size());
   if (c.glob == model::GlobKind::Full || c.glob == model::GlobKind::Prefix) {

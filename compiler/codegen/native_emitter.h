@@ -1,5 +1,5 @@
-// NativeEmitter: EventEmitter for processes: loads that go elsewhere when they fault, strings that are measured before
-// room is reserved for exactly that much.
+// NativeEmitter: the EventEmitter for processes: loads with a second exit for faults, and strings that are measured
+// before exactly that much room is reserved.
 //
 //   native_emitter.cpp  constants, loads, strings, comparisons with texts
 //   native_record.cpp   the record
@@ -16,7 +16,7 @@ namespace kevt::codegen {
 
 class NativeEmitter final : public EventEmitter {
  public:
-  // Constants of the program that are symbols of the module, by their position (ir/shape.h); the others are numbers.
+  // Position (ir/shape.h) → symbol, for constants that are symbols of the module; all other constants are numbers.
   using Symbols = std::map<std::uint32_t, llvm::Constant*>;
 
   NativeEmitter(llvm::Module& module, const ir::Program& program, NativeHooks& hooks, Symbols symbols)

@@ -7,9 +7,9 @@
 //   guard = 0
 //
 // The function is called by a detour and keeps every register (LLVM: no_caller_saved_registers saves those it uses).
-// What the event reads of the six argument registers, or of the returned value, is read where the program left it:
-// LLVM is told that they are arguments, and that they must stand there again at the end. The rest is in the frame
-// (common/abi/probe.h).
+// The six argument registers, or the returned value, are read where the traced program left them: LLVM is told that
+// they are arguments of the function, and that they must hold the same values again at the end. The other registers are
+// in the frame (common/abi/probe.h).
 //
 // Counters are this thread's own: one incq each, no lock, exact even when a signal handler hits
 // the same event in between. Loads that may fault are inline assembly with a second way out
@@ -48,7 +48,7 @@ bool has_rdpid() {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) && (c & (1u << 22));
 }
 
-// How many of them must be arguments for the program to find those it reads.
+// How many registers of registers_in_place() must be arguments, so that all that the program reads are among them.
 unsigned arguments_read(const ir::Program& program) {
   const auto words = registers_in_place(program.probe_kind);
   unsigned count = 0;
@@ -93,7 +93,7 @@ Value* NativeHooks::read_pointer(llvm::IRBuilder<>& b, Value* base, std::uint64_
 void NativeHooks::write(llvm::IRBuilder<>& b, Value* value, Value* base, std::uint64_t offset) {
   b.CreateStore(value, field(b, base, offset), true);
 }
-// One instruction, so that a signal on this thread sees all of it or nothing.
+// Changes memory with one instruction: a signal handler on this thread sees the whole change or none of it.
 void NativeHooks::change(llvm::IRBuilder<>& b, const char* instruction, Value* base, std::uint64_t offset) {
   auto* type = llvm::FunctionType::get(b.getVoidTy(), {b.getPtrTy()}, false);
   auto* text = llvm::InlineAsm::get(type, instruction, "=*m,~{flags}", true);
@@ -114,7 +114,7 @@ Value* NativeHooks::branching_asm(llvm::IRBuilder<>& b, llvm::Type* result, cons
   return call;
 }
 
-// As assembly: services keep more than any calling convention that LLVM knows.
+// Calls a service of the agent in assembly: services keep more registers than any calling convention of LLVM.
 Value* NativeHooks::service(llvm::IRBuilder<>& b, std::uint64_t offset, llvm::Type* result,
                             std::initializer_list<Value*> arguments) {
   std::vector<Value*> values(arguments);
@@ -139,13 +139,13 @@ Value* NativeHooks::service(llvm::IRBuilder<>& b, std::uint64_t offset, llvm::Ty
 
 BasicBlock* NativeHooks::block(const char* name) { return BasicBlock::Create(module_.getContext(), name, function_); }
 
-// With `arguments` of registers_in_place().
+// Makes the function; its arguments are the first `arguments` of registers_in_place().
 void NativeHooks::make_function(const std::string& name, unsigned arguments) {
   llvm::LLVMContext& context = module_.getContext();
   std::vector<llvm::Type*> types(arguments, llvm::Type::getInt64Ty(context));
   auto* type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), types, false);
   function_ = llvm::Function::Create(type, llvm::Function::ExternalLinkage, name, module_);
-  // regcall hands over rax first, C rdi, rsi, rdx…
+  // regcall passes the first argument in rax; C passes arguments in rdi, rsi, rdx…
   if (is_return_) function_->setCallingConv(llvm::CallingConv::X86_RegCall);
   function_->setDSOLocal(true);
   function_->addFnAttr(llvm::Attribute::NoUnwind);
@@ -163,7 +163,7 @@ void NativeHooks::make_function(const std::string& name, unsigned arguments) {
   b.SetInsertPoint(entry);
 }
 
-// LLVM takes argument registers for its own: they are asked for once more.
+// Asks for the arguments in their registers once more: LLVM may have used argument registers for other values.
 void NativeHooks::leave(llvm::IRBuilder<>& b) {
   std::string constraints;
   std::vector<Value*> values;
@@ -197,8 +197,8 @@ Value* NativeHooks::frame(llvm::IRBuilder<>& b, std::uint64_t offset) {
   return field(b, b.CreateIntrinsic(llvm::Intrinsic::addressofreturnaddress, {b.getPtrTy()}, {}), 8 + offset);
 }
 
-// Where the return address lies. Behind an empty piece of assembly: LLVM would otherwise keep the frame's address in a
-// register of its own.
+// The address where the return address lies. It passes through an empty piece of assembly: otherwise LLVM would keep
+// the frame's address in another register.
 Value* NativeHooks::return_slot(llvm::IRBuilder<>& b) {
   slot_ = nullptr;
   auto* type = llvm::FunctionType::get(b.getPtrTy(), {b.getPtrTy()}, false);
@@ -214,7 +214,7 @@ Value* NativeHooks::register_word(llvm::IRBuilder<>& b, std::uint32_t offset) {
     return function_->getArg(static_cast<unsigned>(at - words.begin()));
   return b.CreateLoad(b.getInt64Ty(), frame(b, offset), true);
 }
-// The program's: nothing of ours touches vector registers between the probe point and here.
+// The traced program's register: none of our code changes vector registers between the probe point and here.
 Value* NativeHooks::vector_word(llvm::IRBuilder<>& b, std::uint32_t number) {
   auto* type = llvm::FunctionType::get(b.getInt64Ty(), {}, false);
   return b.CreateCall(llvm::InlineAsm::get(type, "movq %xmm" + std::to_string(number) + ", $0", "=r", true));
@@ -259,7 +259,7 @@ Value* NativeHooks::load(llvm::IRBuilder<>& b, Value* address, unsigned bytes, B
 
 // ---- counting -------------------------------------------------------------------------------
 
-// `offset` from sink 0's kevt_counts. Where that lies is read each time: two loads cost less than a register that is
+// `offset`: bytes from sink 0's kevt_counts. Its address is read each time: two loads cost less than a register that is
 // saved and kept over the whole hit.
 void NativeHooks::count_at(llvm::IRBuilder<>& b, std::uint64_t offset) {
   llvm::LoadInst* shard = b.CreateLoad(b.getPtrTy(), field(b, thread_, offsetof(kevt_thread, counts)), true);
@@ -292,7 +292,7 @@ TargetHooks::HitTableShape NativeHooks::hit_table_shape() const {
   return {.bytes = KEVT_HIT_TABLE_BYTES, .near_bytes = KEVT_HIT_NEAR_BYTES, .is_shared = false};
 }
 
-// Beside those of other threads: KEVT_HIT_TABLE_BYTES each.
+// The tables of all threads' shards lie in a row, KEVT_HIT_TABLE_BYTES each; this thread's is taken.
 Value* NativeHooks::hit_table(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
   Value* shard = b.CreateZExt(read(b, thread_, offsetof(kevt_thread, shard), 32), b.getInt64Ty());
   Value* own = b.CreateShl(shard, b.getInt64(KEVT_HIT_TABLE_SHIFT));

@@ -1,8 +1,8 @@
-// What is native about native code: thread lookup, guard, per-thread counters, rings, safe loads
+// NativeHooks: the TargetHooks for processes: thread lookup, guard, per-thread counters, rings, safe loads
 // through a fault table, and the agent's services. The struct offsets are common/abi/probe.h's.
 //
 //   native_hooks.cpp   the function, registers, loads, counters, event words
-//   native_thread.cpp  who hits, the guard, return addresses
+//   native_thread.cpp  the hitting thread, the guard, return addresses
 //   native_text.cpp    strings
 //   native_ring.cpp    room for a record
 #pragma once
@@ -32,7 +32,7 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* return_address(llvm::IRBuilder<>& b) override;
   llvm::Value* entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) override;
 
-  // `bytes` at `address`, zero-extended to 64 bits; goes to `fault` when unreadable.
+  // Loads `bytes` bytes at `address`, zero-extended to 64 bits; goes to `fault` if they are unreadable.
   llvm::Value* load(llvm::IRBuilder<>& b, llvm::Value* address, unsigned bytes, llvm::BasicBlock* fault);
   void count_fault(llvm::IRBuilder<>& b) override;
   void count(llvm::IRBuilder<>& b, Counter counter, std::uint32_t sink) override;
@@ -42,11 +42,11 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
 
-  // Texts. Lengths are i32 with the NUL, 0: unreadable. What was measured may be longer or shorter when it is copied;
-  // the bytes of a short one are kept from measuring to storing it.
+  // Texts. Lengths are i32 with the NUL; 0: unreadable. A text may change between measuring and copying; the bytes of a
+  // short text are kept from measuring to storing.
   struct Measured {
     llvm::Value* length = nullptr;
-    // i64: the first 16 bytes when `length` is up to 16; undefined bits behind the NUL
+    // i64: the text's bytes if `length` is at most 16; bits behind the NUL are undefined
     std::array<llvm::Value*, 2> words = {};
   };
   // `most`: i32, how many bytes may be read, up to KEVT_TEXT_BYTES - 1; nullptr: up to the NUL.
@@ -62,7 +62,7 @@ class NativeHooks final : public TargetHooks {
   void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) override;
   void add_one(llvm::IRBuilder<>& b, llvm::Value* number) override;
 
-  // Room for a record of `size` (i32) bytes: its first byte. Goes to `full` when there is none.
+  // Reserves a record of `size` (i32) bytes and returns its first byte. Goes to `full` if there is no room.
   llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full);
   void commit(llvm::IRBuilder<>& b);
 
@@ -74,8 +74,8 @@ class NativeHooks final : public TargetHooks {
   void write(llvm::IRBuilder<>& b, llvm::Value* value, llvm::Value* base, std::uint64_t offset);
   void change(llvm::IRBuilder<>& b, const char* instruction, llvm::Value* base, std::uint64_t offset);
   void increment(llvm::IRBuilder<>& b, llvm::Value* base, std::uint64_t offset) { change(b, "incq $0", base, offset); }
-  void count_at(llvm::IRBuilder<>& b, std::uint64_t offset);  // in this thread's row of counters
-  // Assembly that may fault or jump to `other`; goes on in a new block.
+  void count_at(llvm::IRBuilder<>& b, std::uint64_t offset);  // increments a counter in this thread's row
+  // Assembly that may fault or jump to `other`; the builder goes on in a new block.
   llvm::Value* branching_asm(llvm::IRBuilder<>& b, llvm::Type* result, const std::string& text, const char* constraints,
                              llvm::ArrayRef<llvm::Value*> pointers, llvm::BasicBlock* other);
   llvm::Value* service(llvm::IRBuilder<>& b, std::uint64_t offset, llvm::Type* result,
@@ -88,7 +88,7 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* frame(llvm::IRBuilder<>& b, std::uint64_t offset);
   llvm::Value* return_slot(llvm::IRBuilder<>& b);
 
-  // Who hits.
+  // The hitting thread.
   llvm::Value* read_time(llvm::IRBuilder<>& b);
   llvm::Value* own_thread(llvm::IRBuilder<>& b, llvm::BasicBlock* unknown);
   void find_thread(llvm::IRBuilder<>& b);
@@ -97,7 +97,7 @@ class NativeHooks final : public TargetHooks {
   void see_thread(llvm::IRBuilder<>& b, llvm::Value* known, llvm::BasicBlock* from, llvm::BasicBlock* found,
                   llvm::BasicBlock* unknown);
 
-  // A string that is all in its first 16 bytes; others go to `slow`. `zeros` are where bytes are 0.
+  // Strings that end within 16 bytes; longer ones go to `slow`. `zeros` marks the zero bytes of `text`.
   using Words = std::array<llvm::Value*, 2>;  // i64
   Measured ended_short(llvm::IRBuilder<>& b, Words text, Words zeros, llvm::BasicBlock* ended, llvm::BasicBlock* slow);
   Measured cut_short(llvm::IRBuilder<>& b, Words text, Words zeros, llvm::Value* most, llvm::BasicBlock* ended,
@@ -106,18 +106,18 @@ class NativeHooks final : public TargetHooks {
   llvm::Module& module_;
   llvm::GlobalVariable* event_ = nullptr;  // kevt_event
   llvm::Function* function_ = nullptr;
-  llvm::Value* slot_ = nullptr;      // of the return address, once return_slot() has found it
-  llvm::BasicBlock* out_ = nullptr;  // returns
+  llvm::Value* slot_ = nullptr;      // where the return address lies, once return_slot() has found it
+  llvm::BasicBlock* out_ = nullptr;  // the block that returns
   bool is_return_ = false;
   llvm::Value* return_address_ = nullptr;
   llvm::Value* thread_ = nullptr;
   llvm::Value* record_ = nullptr;
 };
 
-// Words of kevt_registers that are handed over in the registers themselves, in the order of the arguments.
+// The words of kevt_registers that an extractor reads from the registers themselves, in the order of its arguments.
 llvm::ArrayRef<std::uint32_t> registers_in_place(model::ProbeKind point);
 
-// Marks the branch as one that goes to successor `likely` nearly always.
+// Marks a branch that goes to successor number `likely` nearly always.
 void expect(llvm::Instruction* branch, unsigned likely);
 
 }  // namespace kevt::codegen

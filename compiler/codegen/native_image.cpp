@@ -1,7 +1,7 @@
 // Linking without a linker and without a process that would run the code: ORC's ObjectLinkingLayer with a memory
-// manager that hands out one heap block for each object, as both working and target memory. What it must never see is
-// an external symbol or an absolute address; either is refused, so a closed image is a checked fact. Constants that are
-// put in later look like absolute addresses: they are taken out of the graph, and where they belong is noted.
+// manager that hands out one heap block for each object, as both working and target memory. An image must be closed: an
+// object with an external symbol or an absolute address is refused. Constants that are put in later look like absolute
+// addresses: they are taken out of the graph, and their places are noted.
 #include "compiler/codegen/native_image.h"
 
 #include <llvm/ExecutionEngine/JITLink/x86_64.h>
@@ -79,7 +79,7 @@ llvm::Error keep_closed(jl::LinkGraph& graph) {
   return llvm::Error::success();
 }
 
-// What one object has become, once everything in it has its place.
+// Collects the image of one object, once all its blocks have their addresses.
 class Collector {
  public:
   Collector(std::span<const std::uint8_t> image, LinkedImage& out)
@@ -107,7 +107,7 @@ class Collector {
     return static_cast<std::uint32_t>(address.getValue() - start_);
   }
 
-  // Pairs of 32-bit distances from the word itself.
+  // The block holds pairs of 32-bit distances, each counted from its own address.
   void collect_faults(const jl::Block& block) {
     const std::uint32_t base = offset_of(block.getAddress());
     const char* content = block.getContent().data();
@@ -128,7 +128,7 @@ class Collector {
 
 // ---- memory ---------------------------------------------------------------------------------
 
-// Blocks are aligned by their addresses here, so the image starts at one that is a multiple of its alignment.
+// LLVM aligns blocks by their addresses, so the image starts at a multiple of kImageAlignment.
 std::span<std::uint8_t> ImageMemory::room_for(const jl::LinkGraph& graph, std::size_t bytes) {
   const std::scoped_lock lock(mutex_);
   Room& room = rooms_[&graph];
@@ -145,7 +145,7 @@ std::span<const std::uint8_t> ImageMemory::image_of(const jl::LinkGraph& graph) 
 
 namespace {
 
-// There is nothing to undo: the rooms are ImageMemory's.
+// Nothing has to be undone: ImageMemory owns the rooms.
 class InFlight final : public jl::JITLinkMemoryManager::InFlightAlloc {
  public:
   void abandon(OnAbandonedFunction done) override { done(llvm::Error::success()); }

@@ -1,5 +1,5 @@
-// Object file → flat image: ORC's linking layer lays the sections out in one block and applies the relocations, all of
-// them relative, so that the block means the same wherever it is copied.
+// Object file → flat image: ORC's linking layer lays the sections out in one block and applies the relocations. All of
+// them are relative, so the block works wherever it is copied.
 #pragma once
 
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
@@ -18,15 +18,15 @@
 
 namespace kevt::codegen {
 
-// Symbols of this name and a number are constants that are known when the image is copied.
+// A symbol of this prefix and a number is a constant that becomes known only when the image is copied.
 inline constexpr const char* kConstantPrefix = "constant.";
 
-// Where such a constant belongs: its word + `addend`.
+// A place in the image for such a constant: the constant's word + `addend` is written there.
 struct ConstantPlace {
   std::uint32_t position = 0;  // the number in the symbol's name; ir::Constant::position
   std::uint32_t offset = 0;    // in the image
   std::uint8_t bytes = 4;      // 4 or 8
-  bool is_signed = true;       // what the instruction extends 4 bytes with
+  bool is_signed = true;       // whether the instruction sign-extends 4 bytes; else it zero-extends them
   std::int64_t addend = 0;
 };
 
@@ -36,13 +36,13 @@ struct LinkedImage {
   std::map<std::string, NativeFunction> symbols;  // code and data, by name
 };
 
-// Gives each object one block of the heap. Safe from any thread.
+// Gives each object one block of the heap. Thread safe.
 class ImageMemory final : public llvm::jitlink::JITLinkMemoryManager {
  public:
   void allocate(const llvm::jitlink::JITLinkDylib*, llvm::jitlink::LinkGraph& graph, OnAllocatedFunction done) override;
   void deallocate(std::vector<FinalizedAlloc> allocations, OnDeallocatedFunction done) override;
   using llvm::jitlink::JITLinkMemoryManager::allocate;
-  // Of an object that allocate() has placed; good as long as this lives.
+  // The image of an object that allocate() has placed; valid as long as this object lives.
   std::span<const std::uint8_t> image_of(const llvm::jitlink::LinkGraph& graph) const;
 
  private:
@@ -56,10 +56,10 @@ class ImageMemory final : public llvm::jitlink::JITLinkMemoryManager {
   std::map<const llvm::jitlink::LinkGraph*, Room> rooms_;
 };
 
-// Refuses objects that are not closed, and takes their images out.
+// Refuses objects that are not closed; copies the images of all others.
 class ImageCollector final : public llvm::orc::ObjectLinkingLayer::Plugin {
  public:
-  // Where the image of the object of a name belongs; called from any thread.
+  // Where to put the image of the object of that name; called from any thread.
   using ImageOf = std::function<LinkedImage*(const std::string& object)>;
   ImageCollector(const ImageMemory& memory, ImageOf image_of) : memory_(memory), image_of_(std::move(image_of)) {}
 

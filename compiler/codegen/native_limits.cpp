@@ -1,4 +1,4 @@
-// What native code cannot do, told without LLVM: `kevtrace check` asks about every definition.
+// What native code cannot do. No LLVM is needed for this: `kevtrace check` asks about every definition.
 //
 //   a filter on a symstr field   its text is made when the record is read, too late for a filter
 #include "common/abi/probe.h"
@@ -8,7 +8,7 @@ namespace kevt::codegen {
 
 namespace {
 
-// At most; the thread's name is there once, however many values it has.
+// The most texts that the program keeps in scratch. All values that are the thread's name share one place.
 std::uint32_t texts_in_scratch(const ir::Program& program) {
   std::uint32_t strings = 0, names = 0;
   for (const ir::Value& value : program.values) {

@@ -29,7 +29,7 @@ namespace kevt::codegen {
 
 namespace {
 
-// Machine passes that find nothing in such code, or undo each other.
+// Machine passes that find nothing in extractors, or undo each other's work.
 const void* const kPassesThatDoNotPay[] = {
     &llvm::MachineSchedulerID,          &llvm::EarlyMachineLICMID, &llvm::MachineLICMID,
     &llvm::StackSlotColoringID,         &llvm::MachineCombinerID,  &llvm::EarlyIfConverterID,
@@ -78,7 +78,7 @@ Result<llvm::SmallVector<char, 0>> emit_object(llvm::Module& module, llvm::Targe
   return object;
 }
 
-// A number that is not known yet, of which LLVM may know the sign and that it fits an instruction.
+// The symbol of a number that is not known yet. LLVM is told the number's sign, and that it fits an instruction.
 llvm::Constant* symbol_for(llvm::Module& module, const ir::Constant& constant) {
   auto* byte = llvm::Type::getInt8Ty(module.getContext());
   auto* symbol = new llvm::GlobalVariable(module, byte, false, llvm::GlobalValue::ExternalLinkage, nullptr,
@@ -97,7 +97,7 @@ llvm::Constant* symbol_for(llvm::Module& module, const ir::Constant& constant) {
 const llvm::DataLayout& data_layout() {
   static const llvm::DataLayout layout = [] {
     auto machine = make_machine();
-    return machine ? (*machine)->createDataLayout() : llvm::DataLayout("");  // why not is told by compile_object()
+    return machine ? (*machine)->createDataLayout() : llvm::DataLayout("");  // compile_object() reports the error
   }();
   return layout;
 }

@@ -1,5 +1,5 @@
 // Records of native code: measure the strings, reserve exactly that much, write in
-// place, commit. Everything that can fault is fetched before the reservation where it can be, so
+// place, commit. If possible, everything that can fault is fetched before the reservation, so
 // that the time between reserve and commit stays short.
 #include "compiler/codegen/native_emitter.h"
 
@@ -12,7 +12,7 @@ using llvm::Value;
 
 namespace {
 
-// The 8 bytes from `at` on of `text` with its NUL.
+// The 8 bytes of `text` from `at` on as a word, with 0 behind the text's end.
 std::uint64_t word_of(const std::string& text, std::size_t at) {
   std::uint64_t word = 0;
   for (std::size_t i = 8; i-- > 0;)
@@ -220,7 +220,7 @@ void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
         size = b_.CreateAdd(size, measure_array(store, addresses[i], lengths[i]));
         break;
       case StoreKind::IntegerArray:
-        (void)is_ok(store.value);  // its base before the reservation
+        (void)is_ok(store.value);  // fetches the array's base before the reservation
         break;
     }
   }

@@ -1,7 +1,7 @@
-// Room for a record in the ring of the CPU: one attempt here; when another writer came first, the agent goes on trying.
+// Room for a record in the ring of the CPU: one attempt here; if another writer came first, the agent goes on trying.
 //
-// The place is noted in the thread before it is taken: whoever jumps out of this hit right behind the cmpxchg leaves a
-// reservation that the agent can still find (agent/thread.c).
+// The place is noted in the thread before it is taken: if a signal handler jumps out of this hit right behind the
+// cmpxchg, the agent can still find the reservation (agent/thread.c).
 #include <llvm/IR/Intrinsics.h>
 
 #include <cstddef>
@@ -84,7 +84,7 @@ Value* NativeHooks::read_time(llvm::IRBuilder<>& b) {
   return tsc;
 }
 
-// The word is read back: a load costs less than a register does.
+// The word is read back from memory: a load costs less than a register that is kept until here.
 void NativeHooks::commit(llvm::IRBuilder<>& b) {
   Value* word = b.CreateLoad(b.getInt64Ty(), field(b, thread_, offsetof(kevt_thread, open_word)), true);
   llvm::StoreInst* store = b.CreateStore(word, field(b, record_, offsetof(kevt_record, word)));

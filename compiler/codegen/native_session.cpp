@@ -38,7 +38,7 @@ struct Job {
 };
 using Jobs = std::vector<Job>;
 
-// Modules and their objects are called by their numbers.
+// The name of a module, and of its object, is its number.
 Job& job_named(Jobs& jobs, std::string_view name) {
   std::size_t number = jobs.size();
   std::from_chars(name.data(), name.data() + name.size(), number);
@@ -46,7 +46,7 @@ Job& job_named(Jobs& jobs, std::string_view name) {
   return jobs[number];
 }
 
-// What LLVM says of work that others wait for.
+// Keeps the first error of work that LLVM does on other threads.
 class FirstError {
  public:
   void note(llvm::Error error) {
@@ -129,12 +129,12 @@ class Session {
     for (std::size_t i = 0; i < jobs_.size(); ++i)
       if (llvm::Error error = add(jobs_[i].request, std::to_string(i), wanted)) return failed(std::move(error));
     auto found = session_.lookup(orc::makeJITDylibSearchOrder(&images_), std::move(wanted));
-    session_.getExecutorProcessControl().getDispatcher().shutdown();  // where one has failed others may be under way
+    session_.getExecutorProcessControl().getDispatcher().shutdown();  // after an error others may be under way
     std::string why = error_.take();
     if (found && why.empty()) return {};
     llvm::Error general = found.takeError();
     if (why.empty()) return failed(std::move(general));
-    llvm::consumeError(std::move(general));  // that something failed
+    llvm::consumeError(std::move(general));  // it only says that something failed
     return std::unexpected(Error("llvm: " + why));
   }
 

@@ -15,7 +15,7 @@ struct ModuleOutput {
   std::string llvm_ir;  // after optimization; only when asked for
 };
 
-// One output for each request, or the first thing that went wrong. Names of inputs are unique among all requests.
+// One output for each request, or the first error. Names of inputs must be unique among all requests.
 Result<std::vector<ModuleOutput>> compile_in_session(std::span<const ModuleRequest> requests, KeepIr keep_ir);
 
 }  // namespace kevt::codegen

@@ -1,11 +1,11 @@
-// Strings of the program under trace. One of up to 16 bytes with the NUL is two words in general registers from where
-// it is measured to where it is stored: what was measured is what is recorded, and nothing of the program has to be
-// saved to make room for it. A byte is zero where
+// Strings of the traced program. A string of up to 16 bytes with the NUL is kept in two general registers from
+// measuring to storing: the measured bytes are the recorded ones, and no vector register of the program has to be saved
+// for them. The first zero byte of a word x is where
 //
 //   (x - 0x0101…) & ~x & 0x8080…
 //
-// has its lowest set bit. The 16 bytes may reach into a page that is not there, while the string does not: the agent
-// looks then, and hands a short string over in the thread's struct. A string of a given length ends with it, if no NUL
+// has its lowest set bit. The 16 bytes may reach into a page that is not mapped although the string does not: then the
+// agent reads, and puts a short string into the thread's struct. A string with a given length ends there, unless a NUL
 // comes before.
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
@@ -48,7 +48,7 @@ NativeHooks::Measured NativeHooks::text_measure(llvm::IRBuilder<>& b, Value* add
   BasicBlock* ended = block("ended");
   BasicBlock* slow = block("long");
   BasicBlock* known = block("measured");
-  if (most) {  // of no bytes: whatever the address is, it is not read
+  if (most) {  // a string of 0 bytes is not read, whatever its address is
     BasicBlock* some = block("some");
     expect(b.CreateCondBr(b.CreateIsNull(most), slow, some), 1);
     b.SetInsertPoint(some);
@@ -77,7 +77,7 @@ NativeHooks::Measured NativeHooks::text_measure(llvm::IRBuilder<>& b, Value* add
   return {either(fast.length, by_agent), {either(fast.words[0], words[0]), either(fast.words[1], words[1])}};
 }
 
-// One whose NUL is among the 16 bytes; others go to `slow`. The builder is in `ended` then.
+// A string whose NUL is among the 16 bytes; others go to `slow`. Leaves the builder in `ended`.
 NativeHooks::Measured NativeHooks::ended_short(llvm::IRBuilder<>& b, Words text, Words zeros, BasicBlock* ended,
                                                BasicBlock* slow) {
   expect(b.CreateCondBr(b.CreateIsNull(b.CreateOr(zeros[0], zeros[1])), slow, ended), 1);
@@ -88,7 +88,7 @@ NativeHooks::Measured NativeHooks::ended_short(llvm::IRBuilder<>& b, Words text,
   return {length, text};
 }
 
-// One that ends among the first 15 bytes, by its NUL or since it has no more: what is behind its end becomes 0.
+// A string that ends among the first 15 bytes, by a NUL or by its given length; bytes behind its end become 0.
 NativeHooks::Measured NativeHooks::cut_short(llvm::IRBuilder<>& b, Words text, Words zeros, Value* most,
                                              BasicBlock* ended, BasicBlock* slow) {
   const auto min = [&](Value* x, Value* y) { return b.CreateBinaryIntrinsic(llvm::Intrinsic::umin, x, y); };
@@ -113,7 +113,8 @@ NativeHooks::Measured NativeHooks::cut_short(llvm::IRBuilder<>& b, Words text, W
   return {b.CreateTrunc(b.CreateAdd(bytes, b.getInt64(1)), b.getInt32Ty()), words};
 }
 
-// What stands behind a short string is overwritten by the next one or lies in the record's slack.
+// Stores 16 bytes of a short string: those behind its end are overwritten by the next string or lie in the record's
+// slack.
 Value* NativeHooks::text_store(llvm::IRBuilder<>& b, Value* to, Value* address, const Measured& text) {
   BasicBlock* near = block("near");
   BasicBlock* slow = block("long");

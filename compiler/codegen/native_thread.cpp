@@ -1,12 +1,12 @@
-// Who hits, the guard against hits inside a hit, and the way of return addresses.
+// The hitting thread, the guard against hits inside a hit, and return addresses.
 //
 // A thread's %gs points to its kevt_self once it has hit. Threads inherit %gs and fork wipes kevt_self, so one compare
 // with the thread pointer decides:
 //
 //   movq %fs:0, %r; cmpq %gs:0, %r; jne unknown; movq %gs:8, %r       faults (to `unknown`) where %fs or %gs is 0
 //
-// Return events take the return address of their frame's slot out of the newest instance and put it back there, before
-// anything else: also a hit that is missed must return.
+// Return events first take the return address out of the newest instance and put it back into its slot on the stack:
+// the function must return even if the hit is missed.
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 
@@ -20,7 +20,7 @@ namespace kevt::codegen {
 using llvm::BasicBlock;
 using llvm::Value;
 
-// The thread's kevt_thread as an address, when %gs says it.
+// The address of the thread's kevt_thread, as %gs tells it; goes to `unknown` if %gs is not the thread's own.
 Value* NativeHooks::own_thread(llvm::IRBuilder<>& b, BasicBlock* unknown) {
   static_assert(offsetof(kevt_self, thread_pointer) == 0 && offsetof(kevt_self, thread) == 8);
   const char* text =
@@ -34,7 +34,8 @@ Value* NativeHooks::own_thread(llvm::IRBuilder<>& b, BasicBlock* unknown) {
   return branching_asm(b, b.getPtrTy(), text, "=&r,!i,~{flags}", {}, unknown);
 }
 
-// `known` comes from block `from` to `found`; from `unknown` the agent looks. Leaves the builder in `found`.
+// Joins two ways to find the thread in block `found`: `known`, from block `from`, or the agent's answer, from
+// `unknown`. Leaves the builder in `found`.
 void NativeHooks::see_thread(llvm::IRBuilder<>& b, Value* known, BasicBlock* from, BasicBlock* found,
                              BasicBlock* unknown) {
   b.SetInsertPoint(unknown);
@@ -63,7 +64,7 @@ void NativeHooks::take_return_address(llvm::IRBuilder<>& b) {
   BasicBlock* found = block("found");
   Value* slot = return_slot(b);
   Value* thread = own_thread(b, slowly);
-  // With no instance in use, what lies there is `pending`, a few low bits.
+  // If no instance is in use, `pending` lies at that place: a few low bits, which equal no slot.
   static_assert(sizeof(kevt_return_instance) == 32 &&
                 offsetof(kevt_thread, pending) == offsetof(kevt_thread, instances) - sizeof(kevt_return_instance));
   Value* depth = read(b, thread, offsetof(kevt_thread, depth), 64);
@@ -77,7 +78,7 @@ void NativeHooks::take_return_address(llvm::IRBuilder<>& b) {
   expect(b.CreateCondBr(b.CreateICmpSGE(return_address, b.getInt64(0)), ours, slowly), 0);
 
   b.SetInsertPoint(ours);
-  // In this order: a signal handler that jumps away in between leaves nothing that looks like a call under way.
+  // The order matters: if a signal handler jumps away in between, no instance looks like a call that is under way.
   change(b, "decq $0", thread, offsetof(kevt_thread, depth));
   write(b, b.getInt64(0), newest, offsetof(kevt_return_instance, slot));
   b.CreateStore(return_address, slot, true);

@@ -1,5 +1,5 @@
-// An extractor is straight code with rare ways out: few and simple passes leave it within an instruction of what -O2
-// makes, in a quarter of the time. For BPF, what an optimizer rearranges the verifier may not follow.
+// An extractor is straight code with rare exits: with few and simple passes it is at most an instruction longer than
+// with -O2, in a quarter of the time. And the verifier may not follow BPF code that an optimizer has rearranged.
 #include "compiler/codegen/optimize.h"
 
 #include <llvm/Passes/PassBuilder.h>

@@ -1,4 +1,4 @@
-// What a hit decides for others, before its sinks, and behind them:
+// Words that a hit reads and changes for other events (gates and actions of triggers), before and behind its sinks:
 //
 //   for each early gate:  open = word != 0
 //   for each action:      condition? ─► left > 0? ─► word is another? ─► exchange ─► it changed: left -= 1
@@ -7,7 +7,7 @@
 //   …the sinks…
 //   for each late action: due? ─► left > 0? ─► …
 //
-// A word that already is what an action makes it is only read: hits of several CPUs then share its cache line.
+// A word that already has an action's value is only read: hits of several CPUs then share its cache line.
 #include "compiler/codegen/event_emitter.h"
 
 namespace kevt::codegen {
@@ -35,7 +35,7 @@ void EventEmitter::read_early_gates() {
   }
 }
 
-// Code that was taken out acts no longer, wherever it still runs: a call that is under way, a child that was forked.
+// Code of an event that was removed acts no longer, wherever it still runs: in a call under way, in a forked child.
 void EventEmitter::emit_actions() {
   if (program_.actions.empty()) return;
   for (const ir::Action& action : program_.actions) {
@@ -102,7 +102,7 @@ void EventEmitter::emit_action(const ir::Action& action, BasicBlock* next) {
   go(next);
 }
 
-// i1: all gates are open.
+// i1: whether all gates are open.
 Value* EventEmitter::gates_are_open() {
   Value* all = b_.getTrue();
   for (const ir::Gate& gate : program_.gates) {

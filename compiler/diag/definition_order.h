@@ -1,6 +1,6 @@
 // The order in which 6.1 checks a definition: values of Diagnostic::order.
 //
-// The kernel stops at its first mistake; kevtrace reports all of them, that one first. Parser and
+// The kernel stops at its first mistake; kevtrace reports all mistakes, and the kernel's first one first. Parser and
 // sema both report, so the steps of both are numbered here. (trace_kprobe.c, trace_uprobe.c,
 // trace_eprobe.c, trace_probe.c of 6.1)
 #pragma once
@@ -14,14 +14,14 @@ enum DefinitionStep : std::uint32_t {
   kStepHead = 10,           // maxactive; an eprobe's own name
   kStepFile = 20,           // does the file exist
   kStepPlace = 30,          // text of the place
-  kStepSymbol = 40,         // does the symbol exist, once; is it a function's entry
+  kStepSymbol = 40,         // does the symbol exist exactly once; is it a function's entry
   kStepName = 50,           // group and event name
   kStepAttach = 60,         // the event an eprobe attaches to
   kStepFilter = 70,         // its filter
   kStepArgumentWords = 80,  // words that begin with `$arg`, and how many words there are (6.5)
   kStepArguments = 1000,    // 100 for each argument
-  kStepCounter = 19900,     // against the semaphore of the same place
-  kStepExisting = 20000,    // against the event of the same name
+  kStepCounter = 19900,     // does the semaphore agree with other probes of the same place
+  kStepExisting = 20000,    // does the probe fit the event of the same name
   kStepRegister = 20100,    // arming: data symbols, instruction boundary
 };
 

@@ -19,7 +19,7 @@ enum class Kind : std::uint16_t {
 #undef KEVT_DIAGNOSTIC
 };
 
-// Which parser speaks: the LOC of an error_log entry.
+// Which parser reports the mistake: the LOC of an error_log entry.
 enum class Location : std::uint8_t {
   Kprobe,
   Uprobe,
@@ -49,8 +49,8 @@ struct Prelude {
   std::uint32_t column;
 };
 
-// What error_log shows where that is not the text as it was written: a kernel replaces some words before it reads them,
-// and then counts in those.
+// What error_log shows if that differs from the text as it was written: a kernel replaces some words before it reads
+// them, and then counts columns in the replaced text.
 struct LogEntry {
   std::string command;
   std::optional<std::uint32_t> column;
@@ -60,14 +60,14 @@ struct LogEntry {
 struct Diagnostic {
   Kind kind;
   Location location;
-  std::string command;                  // the text the column counts in
-  std::optional<std::uint32_t> column;  // of the caret; absent: no caret
+  std::string command;                  // the text in which the column counts
+  std::optional<std::uint32_t> column;  // of the caret; nullopt: no caret
   int errno_value;                      // what write(2) would answer
   bool logged = true;                   // false: the kernel writes no error_log entry for it
   std::uint32_t order = 0;              // when the kernel would find it; a Sink keeps the lowest first
-  std::optional<Prelude> prelude;       // 6.1 tells of some eprobe mistakes twice; this entry is the older one
-  std::optional<LogEntry> log;          // absent: command and column
-  std::string event = {};               // GROUP:EVENT, where the location names it: of histograms
+  std::optional<Prelude> prelude;       // the kernel logs some mistakes twice; this entry is the older one
+  std::optional<LogEntry> log;          // nullopt: error_log shows `command` and `column`
+  std::string event = {};               // GROUP:EVENT, for histograms, whose location names the event
   std::string detail;                   // added after the kernel's text, e.g. candidates of a symbol
   std::vector<Note> notes;
   std::vector<FixIt> fixits;
@@ -77,13 +77,13 @@ std::string_view kind_name(Kind kind);              // "BadFetchArg"
 std::string_view kernel_id(Kind kind);              // "BAD_FETCH_ARG", or "" for a kind of our own
 std::string_view kernel_text(Kind kind);            // "Invalid fetch argument"
 std::string_view location_name(Location location);  // "trace_kprobe"
-// As error_log has it: "trace_kprobe", "hist:kprobes:op".
+// The location as error_log shows it: "trace_kprobe", "hist:kprobes:op".
 std::string location_text(const Diagnostic& diagnostic);
-std::string_view help_text(Kind kind);  // what helps against it, "" where nothing general does
+std::string_view help_text(Kind kind);  // advice against the mistake; "" if there is no general one
 std::size_t kind_count();
 
-// Collects the mistakes of one text. Kept by `order`, and in the order of reporting where that is equal,
-// so diagnostics().front() is the one the kernel would have stopped at.
+// Collects the mistakes of one text, sorted by `order`; mistakes of equal order stay in the order of reporting.
+// So diagnostics().front() is the mistake at which the kernel would have stopped.
 class Sink {
  public:
   void report(Diagnostic diagnostic);
@@ -98,11 +98,11 @@ class Sink {
 enum class Color : std::uint8_t { Off, On };
 
 // "ORIGIN:LINE:COL: error: TEXT   [trace_kprobe: BAD_FETCH_ARG]", the command, a caret, then notes and fixes.
-// Its column is the command's; of a Located it is the one of the line as it was written.
+// The column is the command's; for a Located (report.h) it is that of the line as it was written.
 std::string render_text(const Diagnostic& diagnostic, std::string_view origin, int line, Color color);
-// "insert `)`", "write `%di` for `%rdi`"; `text` is what the fix-it's columns count in.
+// "insert `)`", "write `%di` for `%rdi`"; `text` is the text in which the fix-it's columns count.
 std::string fix_text(const FixIt& fix, std::string_view text);
-// error_log as the kernel writes it, one entry or, with a prelude, two; `seconds` of the local trace clock.
+// The error_log entry as the kernel writes it, with a prelude two entries. The time is that of the local trace clock.
 std::string render_kernel(const Diagnostic& diagnostic, std::uint64_t seconds, std::uint32_t microseconds);
 
 }  // namespace kevt::diag

@@ -1,9 +1,9 @@
 // What to do about a mistake, in our words.
 //
-// Problem: the kernel's texts are exact but terse ("Invalid $-variable specified"). Idea: they stay as they
-// are, and one line of advice follows as a note where there is something general to say.
-// Not here: advice that needs the world (near misses of a symbol, candidates); the stage that looks
-// adds those as `detail` or notes of its own.
+// Problem: the kernel's texts are exact but terse ("Invalid $-variable specified"). Idea: the texts stay as they
+// are, and one line of advice follows as a note if there is something general to say.
+// Not here: advice that needs the target (near misses of a symbol, candidates); the stage that looks up
+// the symbol adds such advice as `detail` or notes of its own.
 #include "compiler/diag/diagnostic.h"
 
 namespace kevt::diag {

@@ -2,10 +2,10 @@
 //
 //   {"v":1,"type":"diagnostics","kernel":"6.12","definitions":2,"errors":1,"diagnostics":[{"file":"events.txt","line":3,…}]}
 //
-// Problem: scripts must not parse what is written for people. Idea: the same Report, every field by its name; columns
-// are 1-based bytes of the line as it was written, the kernel's own column stands beside as `caret`, 0-based.
-// docs/cli.md lists the fields: a field may be added, none changes its meaning without a new `v`.
-// Not here: where it is written to.
+// Problem: scripts must not parse text that is written for people. Idea: the same Report, every field by its name;
+// columns are 1-based bytes of the line as it was written, and `caret` is the kernel's own column, 0-based.
+// docs/cli.md lists the fields: a field may be added, but no field changes its meaning without a new `v`.
+// Not here: where the object is written to.
 #include <string.h>
 
 #include <nlohmann/json.hpp>

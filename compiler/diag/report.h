@@ -1,5 +1,5 @@
-// A report: all that is to be said of some texts, with the places they came from. Rendered for people (render_text),
-// as JSON for scripts, as SARIF 2.1.0 for editors and code review.
+// A report: the mistakes and remarks about some texts, with the places of the texts. It is rendered for people
+// (render_text), as JSON for scripts, as SARIF 2.1.0 for editors and code review.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +17,7 @@ struct Located {
   std::string origin;  // a file, "<event 1>", "<stdin>"
   int line = 1;
   std::string source;                   // the line as it was written
-  std::optional<std::uint32_t> column;  // absent where the diagnostic has none
+  std::optional<std::uint32_t> column;  // nullopt if the diagnostic has none
   std::vector<FixIt> fixits;            // Diagnostic::fixits in these columns
 };
 
@@ -29,16 +29,16 @@ struct Remark {
 
 struct Report {
   std::string tool_version;
-  std::string kernel;  // that was asked for: "6.12"; empty: none
+  std::string kernel;  // the kernel that was asked for: "6.12"; empty: none
   std::uint32_t definitions = 0;
   std::vector<Located> mistakes;
   std::vector<Remark> remarks;
   std::vector<std::string> not_checked;  // "function `vfs_read`"
-  std::vector<std::string> listing;      // of what is right
+  std::vector<std::string> listing;      // of the definitions without mistakes
 };
 
 std::string render_text(const Located& located, Color color);
-// One object, docs/cli.md has its fields; ends with a newline. Bytes that are no UTF-8 become U+FFFD.
+// One JSON object with a newline behind it; docs/cli.md lists the fields. Bytes that are no UTF-8 become U+FFFD.
 std::string render_json(const Report& report);
 // One SARIF 2.1.0 log with one run; columns are code points.
 std::string render_sarif(const Report& report);

@@ -32,7 +32,7 @@ constexpr FeatureRow kRows[] = {
 
 constexpr Version kNewest = V(7, 3);
 
-// What a stable kernel got, and the releases between it and the row's did not.
+// A change that a stable kernel got, but not the releases between it and the row's.
 struct Backport {
   Feature feature;
   Version to;
@@ -98,7 +98,8 @@ std::string_view kernel_name(Kernel kernel) {
 
 namespace {
 
-// Of `f` and `t` alone. Names of arguments are not among them: whoever defines an event asks the superset for those.
+// The features of extended(), which concern only `f` and `t`. Names of arguments are not among them: they are parsed
+// with the superset when an event is defined.
 bool is_extension(Feature feature) {
   return feature == Feature::Fprobes || feature == Feature::Tprobes || feature == Feature::ExitByRetval;
 }

@@ -1,7 +1,7 @@
 // Dialects: which forms a kernel takes, and how it answers. The table is features.def.
 //
-// `check --kernel 6.12` asks one kernel; everything else speaks the superset: all forms of all kernels, with the newest
-// kernel's rules.
+// `check --kernel 6.12` uses the dialect of one kernel; everything else uses the superset: all forms of all kernels,
+// with the newest kernel's rules.
 #pragma once
 
 #include <array>
@@ -51,16 +51,16 @@ class Dialect {
  public:
   static constexpr Dialect superset() { return {}; }
   static Dialect of(Kernel kernel) { return Dialect(version_of(kernel)); }
-  // A kernel's, and of the kinds it lacks those that kevtrace itself runs on every kernel: `f`, `t`, `w`. (Names of
-  // arguments on kernels before 6.9 have a way of their own: engine::EventTable.)
+  // A kernel's dialect, and the kinds of probes that kevtrace itself runs on every kernel: `f`, `t`, `w`. (Names of
+  // arguments on kernels before 6.9 are handled separately: engine::EventTable.)
   static Dialect extended(Kernel kernel) {
     Dialect dialect = of(kernel);
     dialect.is_extended_ = true;
     return dialect;
   }
-  // What a mount over a running kernel speaks: that of the nearest one that is known and not newer, extended.
+  // The dialect of a mount over a running kernel: that of the nearest known kernel that is not newer, extended.
   static Dialect running(unsigned major, unsigned minor);
-  // What no kernel has, and kevtrace runs on each: `w`, `.loglinear`.
+  // Whether forms are accepted that no kernel has and kevtrace runs on every kernel: `w`, `.loglinear`.
   bool has_own_forms() const { return !version_ || is_extended_; }
 
   bool has(Feature feature) const;
@@ -74,7 +74,7 @@ class Dialect {
   bool is_extended_ = false;
 };
 
-// The rows as a Markdown table, with a column for each kernel; docs/language.md holds it.
+// The rows as a Markdown table with a column for each kernel, as in docs/language.md.
 std::string feature_table();
 
 }  // namespace kevt::dialect

@@ -87,8 +87,8 @@ namespace {
 bool match_items(const std::vector<GlobItem>& items, std::string_view text) {
   std::size_t item = 0;
   std::size_t at = 0;
-  std::optional<std::size_t> star_item;  // behind the last `*`
-  std::size_t star_at = 0;               // where what follows it was tried last
+  std::optional<std::size_t> star_item;  // the item behind the last `*`
+  std::size_t star_at = 0;               // where in the text that item was tried last
   for (;;) {
     if (item < items.size() && items[item].any_run) {
       star_item = ++item;

@@ -1,4 +1,4 @@
-// A filter's pattern as a list of items: for whoever matches texts against it.
+// A filter's pattern as a list of items: for all code that matches texts with it.
 #pragma once
 
 #include <bitset>
@@ -9,7 +9,7 @@ namespace kevt::ir {
 
 struct GlobItem {
   bool any_run = false;    // `*`
-  std::bitset<256> bytes;  // otherwise: what one byte may be
+  std::bitset<256> bytes;  // otherwise: the values that one byte may have
 };
 
 // `a*[0-9]?`  →  {a} * {0..9} {any}

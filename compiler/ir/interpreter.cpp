@@ -2,8 +2,8 @@
 // is asked, the record is built for those that accept, a record that is too long is lost everywhere, and late actions
 // are done.
 //
-// The idea: a table of fetched values, filled on demand. `fetch` keeps a list of what is missing: operands are put on
-// top of what wants them, so no input makes it recurse.
+// The idea: a table of fetched values, filled on demand. `fetch` keeps a stack of missing values: operands are put on
+// top of the values that need them, so there is no recursion.
 //
 //   sink 0 when v1 s> 2      asks v1, which asks v0; v3 is fetched only if the condition holds
 //
@@ -24,7 +24,7 @@ namespace kevt::ir {
 
 namespace {
 
-// What a value turned out to be: integers use `number`, texts `text` without its NUL.
+// A fetched value: an integer is in `number`, a text in `text`, without its NUL.
 struct Fetched {
   bool faulted = false;
   std::uint64_t number = 0;
@@ -108,7 +108,7 @@ const Fetched& Run::fetch(ValueId id) {
   return *fetched_[id];
 }
 
-// Its operands are there.
+// The operands must have been fetched.
 Fetched Run::evaluate(const Value& value) {
   static const Fetched none;
   for (const ValueId operand : operands_of(value))
@@ -317,7 +317,7 @@ std::vector<std::uint64_t> Run::measured(const std::vector<Measured>& numbers) {
   return measured;
 }
 
-// nullopt: a text of it is too long.
+// nullopt: a text of the key is too long.
 std::optional<std::vector<std::uint64_t>> Run::key_of(const Aggregate& aggregate) {
   std::vector<std::uint64_t> key;
   for (const Measured& one : aggregate.keys) {
@@ -334,7 +334,7 @@ std::optional<std::vector<std::uint64_t>> Run::key_of(const Aggregate& aggregate
   return key;
 }
 
-// What each counts; nullopt: the hit is to be recorded.
+// The count of each aggregate; nullopt: no aggregate counts, and the hit must be recorded.
 std::optional<std::vector<std::optional<Counted>>> Run::count() {
   std::vector<std::optional<Counted>> counted;
   for (const Aggregate& aggregate : program_.aggregates) {

@@ -1,4 +1,4 @@
-// The reference meaning of fetch IR: slow and obvious. Both code generators are held to it.
+// The reference meaning of fetch IR: slow and obvious. Tests compare both code generators with it.
 #pragma once
 
 #include <array>
@@ -13,7 +13,7 @@
 
 namespace kevt::ir {
 
-// What a hit sees. Tests and the fake runtime implement it.
+// The machine at a hit: registers, memory, words. Tests and the fake runtime implement it.
 class Machine {
  public:
   virtual ~Machine() = default;
@@ -24,7 +24,7 @@ class Machine {
   kevt_registers registers{};
   std::array<std::uint64_t, kVectorRegisters> vectors{};  // the low 64 bits of each
   std::vector<std::uint64_t> slots;
-  std::vector<std::uint64_t> words;  // those of SharedCell slots, by their addend, before the hit
+  std::vector<std::uint64_t> words;  // the words of SharedCell slots, by their addend, before the hit
   std::string comm;
   std::uint64_t probe_address = 0;
   std::uint64_t return_address = 0;
@@ -32,7 +32,7 @@ class Machine {
   std::uint32_t event_id = 0;
   std::uint32_t pid = 0;
   std::uint32_t cpu = 0;
-  bool injects = true;   // what a program that injects is told
+  bool injects = true;   // the answer to a program that asks whether to inject
   bool has_room = true;  // whether the keys of aggregates find room in their tables
 };
 
@@ -43,7 +43,7 @@ enum class Outcome : std::uint8_t {
   Lost /* the record would be over kMaxRecordBytes */
 };
 
-// What an aggregate counts once: its key, and what its sums grow by.
+// One count of an aggregate: its key, and the numbers that are added to its sums.
 struct Counted {
   std::vector<std::uint64_t> key, sums;
   friend bool operator==(const Counted&, const Counted&) = default;
@@ -54,12 +54,12 @@ struct RunResult {
   std::vector<std::uint8_t> record;  // whole record with its common and address fields, without padding; empty
                                      // when no sink is Recorded
   std::uint32_t faults = 0;          // integers that could not be read; unspecified when a sink is Lost
-  std::vector<std::uint64_t> words;  // of the machine, after the hit
-  std::vector<std::optional<Counted>> counted;  // by each aggregate
+  std::vector<std::uint64_t> words;  // Machine::words after the hit
+  std::vector<std::optional<Counted>> counted;  // one for each aggregate; nullopt: it did not count
 };
 
-// `program` must have passed verify(); `machine.slots` holds one word per slot of it, `machine.words` those that it
-// names.
+// `program` must have passed verify(); `machine.slots` holds one word for each of its slots, `machine.words` all words
+// that its slots name.
 RunResult interpret(const Program& program, const Machine& machine);
 
 // The kernel's glob matcher over a whole string (lib/glob.c semantics as event filters use them)

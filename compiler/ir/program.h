@@ -28,17 +28,17 @@
 //   slot 1 = word ""+7     how often the trigger may still act
 //   slot 2 = word ""+1     whether this event is on
 //   action 0 := 0 late left 1 when v1 s> 2
-//   gate 2                 asked when the actions have been done that are not late
+//   gate 2                 asked after all actions that are not late
 //   gate 0 early           asked before all actions
-//   gate 0 early while 2   the same where word 2 is on at that time; else as without `early`
+//   gate 0 early while 2   likewise if word 2 is on at that time; otherwise as without `early`
 //
-// *Aggregates* are histograms that the hit counts into tables of its thread, in place of a record:
+// *Aggregates* are histograms that the hit counts into tables of its thread, instead of making a record:
 //
 //   slot 0 = hit_table ""+0
 //   aggregate 0 by v1, v4 log2 64 sum v2 when v1 s> 2
 //
-// A hit for which the condition of none holds is filtered. Where the key of one finds no room, none of them counts and
-// the hit is recorded: whoever reads it counts.
+// A hit is filtered if no aggregate's condition holds. If the key of one aggregate finds no room, no aggregate counts,
+// and the hit is recorded: the reader of the record counts it.
 #pragma once
 
 #include <cstdint>
@@ -93,7 +93,7 @@ struct Value {
   std::uint8_t shift = 0;
   std::uint8_t width = 0;
   bool is_signed = false;
-  bool from_user = false;  // Load, String, CountedString: of user memory alone
+  bool from_user = false;  // Load, String, CountedString: only user memory may be read
   friend bool operator==(const Value&, const Value&) = default;
 };
 
@@ -119,8 +119,8 @@ struct Store {
   std::int64_t imm = 0;
   std::uint8_t shift = 0;
   std::uint8_t width = 0;
-  bool from_user = false;        // arrays: the items lie in user memory alone
-  bool texts_from_user = false;  // TextArray: so do the strings
+  bool from_user = false;        // arrays: items are read from user memory only
+  bool texts_from_user = false;  // TextArray: strings are read from user memory only
   friend bool operator==(const Store&, const Store&) = default;
 };
 
@@ -146,9 +146,10 @@ struct Condition {
   friend bool operator==(const Condition&, const Condition&) = default;
 };
 
-// The word of slot `word` becomes `on`: an exchange, atomic. With `left`: only while the word of that slot is over 0 as
-// a signed number, and it goes down by one where the exchange changed anything (as kernel/trace/trace_events_trigger.c
-// counts). Late: the condition is asked in its turn, the rest is done behind the sinks, whatever became of the record.
+// Sets the word of slot `word` to `on`, by an atomic exchange. With `left`: only while the word of slot `left`, as a
+// signed number, is over 0; that word goes down by one if the exchange changed anything (as
+// kernel/trace/trace_events_trigger.c counts). Late: the condition is evaluated in its turn, the exchange is done
+// behind the sinks, whatever became of the record.
 struct Action {
   std::optional<Condition> condition;
   std::uint32_t word = 0;  // index into Program::slots
@@ -158,20 +159,20 @@ struct Action {
   friend bool operator==(const Action&, const Action&) = default;
 };
 
-// A hit is filtered when the word of any is 0. Each is an index into Program::slots.
+// A hit is filtered if the word of any gate is 0. Words are indices into Program::slots.
 struct Gate {
   std::uint32_t word = 0;
   bool early = false;
-  std::optional<std::uint32_t> early_while;  // of one that is early
+  std::optional<std::uint32_t> early_while;  // only with `early`
   friend bool operator==(const Gate&, const Gate&) = default;
 };
 
-// A number that a histogram takes, as measured. Of a key also a text, as KEVT_HIT_TEXT_WORDS words; one that is longer
+// A number that a histogram takes, as measured. A key may also be a text, of KEVT_HIT_TEXT_WORDS words; a longer text
 // finds no room.
 struct Measured {
-  ValueId value = 0;  // Integer; Text: of a key, Itself
+  ValueId value = 0;  // Integer; in a key, with Itself, also Text
   model::HitMeasure measure = model::HitMeasure::Itself;
-  std::uint64_t parameter = 0;  // Log2: of values over 2^63; Bucket: its width, not 0
+  std::uint64_t parameter = 0;  // Log2: the result for values over 2^63; Bucket: the width, not 0
   friend bool operator==(const Measured&, const Measured&) = default;
 };
 constexpr bool takes_parameter(model::HitMeasure measure) {
@@ -201,14 +202,14 @@ struct Program {
   std::vector<std::string> texts;  // at most 4095 bytes, no NUL
   std::vector<model::SlotSource> slots;
   std::vector<Store> stores;    // in record order
-  std::vector<Action> actions;  // with one sink, as gates
+  std::vector<Action> actions;  // actions and gates: only with one sink
   std::vector<Gate> gates;
-  std::vector<Aggregate> aggregates;  // with one sink that has no condition, and neither actions nor gates
+  std::vector<Aggregate> aggregates;  // only with one sink without a condition, and without actions and gates
   std::vector<InstanceSink> sinks;
   std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
-  // A hit that its one sink accepts asks whether to inject: it is recorded when it does, else filtered. Entry only.
+  // A hit that the one sink accepts asks whether to inject: if so it is recorded, otherwise filtered. Entry only.
   bool injects = false;
-  // Records come with the stack of the hit behind them, not in them. BPF alone.
+  // The stack of the hit comes behind the record, not in it. BPF only.
   bool takes_stack = false;
 };
 bool operator==(const Program& a, const Program& b);
@@ -216,26 +217,27 @@ bool operator==(const Program& a, const Program& b);
 // A filter is shorter than a page and lowering adds at most 16 levels, so no condition nests deeper.
 inline constexpr std::uint32_t kMaxConditionDepth = 4096 + 16;
 inline constexpr std::uint32_t kMaxArrayCount = 64;
-// Different ones that one program may have (MAX_ARGUMENTS of the kernel's trace_probe.h less the count, 7.2).
+// How many different entry arguments one program may have (MAX_ARGUMENTS of the kernel's trace_probe.h less the count,
+// 7.2).
 inline constexpr std::size_t kMaxEntryArguments = 15;
 inline constexpr std::int64_t kMaxArgumentNumber = 0xffff;
 inline constexpr std::size_t kVectorRegisters = 16;
 
 inline ResultType result_type(Op op) { return row_of(op).result; }
 inline std::string_view op_text(Op op) { return row_of(op).text; }
-// Text that is read where an address says.
+// Whether the op reads a text at an address.
 inline bool reads_text(Op op) { return result_type(op) == ResultType::Text && row_of(op).fault == Fault::Reads; }
 bool has_operand(Op op);                               // whether `a` is used
 std::vector<ValueId> operands_of(const Value& value);  // `a` and `b`, where the op has them
-// Bytes of the common and address fields: where the first store lies.
+// Bytes of the common and address fields: the offset of the first store.
 std::uint32_t header_size(model::ProbeKind point);
-// Of its actions, aggregates and sinks.
+// The conditions of the program's actions, aggregates and sinks.
 std::vector<const Condition*> conditions_of(const Program& program);
-// Whether an aggregate takes the value.
+// Whether an aggregate has the value among its keys or sums.
 bool is_aggregated(const Program& program, ValueId value);
 // Words of the aggregate's key in its table.
 std::uint32_t key_words(const Program& program, const Aggregate& aggregate);
-// Numbers of the arguments that its entry must keep for a return program, each once, ascending.
+// The numbers of the arguments that the function's entry must keep for this return program, each once, ascending.
 std::vector<std::uint16_t> entry_arguments(const Program& program);
 
 }  // namespace kevt::ir

@@ -1,9 +1,9 @@
-// What may be exchanged in compiled code.
+// Which constants may be exchanged in compiled code.
 //
 //   p:a f x=+8(%di) y=\3        p:b g x=+24(%di) y=\70      →  the same shape, constants (8, 3) and (24, 70)
 //
-// A shape's text is that of its program with 1 and -1 for the numbers that are exchangeable. A program that has 1 or -1
-// itself is of that shape, too, so that no mark is needed.
+// A shape's text is that of its program with 1 or -1 for each exchangeable number. A program that has 1 or -1 there
+// itself is of that shape, too, so no special mark is needed.
 #include "compiler/ir/shape.h"
 
 #include <algorithm>
@@ -23,7 +23,7 @@ bool reads(const Condition& condition, ValueId id) {
   return std::ranges::any_of(condition.children, [&](const Condition& child) { return reads(child, id); });
 }
 
-// Whether it is stored and nothing else: as an address an instruction would hold it relative to itself.
+// Whether the value is only stored. A value that is used for an address would be relative to the instruction.
 bool is_only_stored(const Program& program, ValueId id) {
   const auto uses = [&](const Value& value) { return std::ranges::count(operands_of(value), id) != 0; };
   const auto computes = [&](const Store& store) { return store.kind != StoreKind::Integer && store.value == id; };
@@ -32,7 +32,7 @@ bool is_only_stored(const Program& program, ValueId id) {
          std::ranges::none_of(program.stores, computes) && std::ranges::none_of(conditions_of(program), asks);
 }
 
-// Bits above these are 0 whatever is read.
+// The number of low bits that the value can have; all higher bits are 0.
 unsigned most_bits(const Program& program, ValueId id) {
   constexpr unsigned kAll = 64;
   const Value& value = program.values[id];

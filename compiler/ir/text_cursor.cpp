@@ -83,7 +83,7 @@ std::int64_t TextCursor::signed_number() {
   return static_cast<std::int64_t>(bounded_number(kMax));
 }
 
-// What stands behind a backslash, which is taken already.
+// Takes the text behind a backslash, which has been taken already.
 char TextCursor::escaped_byte() {
   if (rest_.starts_with('"') || rest_.starts_with('\\')) {
     const char c = rest_.front();

@@ -13,10 +13,10 @@ class TextCursor {
  public:
   explicit TextCursor(std::string_view line) : rest_(line) {}
 
-  // Takes `token` when it comes next; words that may be the start of others are read by choice().
+  // Takes `token` if it comes next. Words that may be the beginning of other words are read by choice().
   bool take(std::string_view token);
   void expect(std::string_view token);
-  // Index of the one of `words` that comes next: whole words, the longest.
+  // Takes the longest of `words` that comes next as a whole word, and returns its index.
   std::size_t choice(std::span<const std::string_view> words, std::string_view what);
   std::uint64_t number();        // unsigned decimal
   std::uint8_t small_number();   // at most 255

@@ -1,11 +1,11 @@
-// Which numbers of a program are its layout's.
+// Which numbers of a program depend on the layout of types.
 //
 //   p vfs_read ino=file->f_inode->i_ino       v0 = reg di; v1 = load8 v0+32; v2 = load8 v1+64
 //   open: reg ?, load8 v0+?, load8 v1+?       numbers  112 32 64
 //
-// Problem: sema has replaced names by numbers, so that nothing here tells `+20(%di)` from `file->f_mode`. Idea: nothing
-// needs to. All offsets, argument registers and places of bits are taken; the program that is made again from the text
-// where the code runs has the right number for each, whoever wrote it.
+// Problem: sema has replaced names by numbers, so `+20(%di)` and `file->f_mode` look alike here. Idea: they need not be
+// told apart. All offsets, argument registers and places of bits are left open. Where the code runs, the program is
+// made again from the definition's text and has the right number for each, whether types or the user gave it.
 #include "compiler/ir/type_relocations.h"
 
 #include <algorithm>

@@ -1,12 +1,12 @@
-// Numbers of a program that hang on where the traced kernel's types put things: offsets of members, places of bits,
-// registers and numbers of arguments. Code may be made with those left open, and be given them where it runs.
+// Numbers of a program that depend on the traced kernel's types: offsets of members, places of bits, registers and
+// numbers of arguments. Code may be made with these numbers left open; they are filled in where the code runs.
 //
 //   v1 = load4 v0+20; v2 = bits 3:1 v1          one layout shape, numbers (di) 20 3 1
 //   v1 = load4 v0+0;  v2 = bits 0:2 v1          of the same shape
-//   v1 = load8 v0+20                            another one: how much is read is a matter of the code
+//   v1 = load8 v0+20                            another shape: the size of a read is part of the code
 //
-// Unlike shape.h's constants they may be anything, 0 too, and what is taken to be one does not hang on its value: the
-// positions are the same for all programs of one layout shape.
+// Unlike shape.h's constants these numbers may have any value, 0 too, and whether a number is open does not depend on
+// its value: the positions are the same for all programs of one layout shape.
 #pragma once
 
 #include <cstdint>
@@ -32,11 +32,11 @@ struct TypeRelocation {
   std::int64_t word = 0;
 };
 
-// `context`: which registers hold arguments. In the order of the program.
+// All such numbers, in the order of the program. `context` decides which registers hold arguments.
 std::vector<TypeRelocation> type_relocations(const Program& program, model::BpfContext context);
-// Equal for programs that differ in these numbers alone. No text form of a program is equal to it.
+// Equal for programs that differ in these numbers only. It never equals the text form of a program.
 std::string layout_shape(const Program& program, model::BpfContext context);
-// What a Register number may be.
+// The values that a Register number may have.
 std::vector<std::uint32_t> argument_registers(model::BpfContext context);
 
 }  // namespace kevt::ir

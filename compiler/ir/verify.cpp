@@ -62,7 +62,7 @@ Problem check_index(std::int64_t index, std::size_t count, std::string_view what
   return fmt::format("{} {} of {}", what, index, count);
 }
 
-// What the shape of its operands allows, of any op.
+// The rules for operands, which are the same for all ops with this shape of operands.
 Problem check_operands(const Value& value) {
   switch (row_of(value.op).operands) {
     case Operands::Register:
@@ -87,7 +87,7 @@ Problem check_operands(const Value& value) {
   return std::nullopt;
 }
 
-// And what the numbers of single ops may be.
+// The rules for the numbers of single ops.
 Problem check_number(const Program& program, const Value& value) {
   if (value.op == Op::Slot) return check_index(value.imm, program.slots.size(), "slot");
   if (value.op == Op::Vector) return check_index(value.imm, kVectorRegisters, "vector register");
@@ -291,7 +291,7 @@ Problem check_numbers(const Program& program, const std::vector<Measured>& numbe
   return std::nullopt;
 }
 
-// Not a symbol's text, which is made when the record is read.
+// Whether the op's text can be a key. A symbol's text cannot: it is made when the record is read.
 bool is_text_key(Op op) { return reads_text(op) || op == Op::ImmediateText || op == Op::Comm; }
 
 Problem check_aggregate(const Program& program, const Aggregate& aggregate) {

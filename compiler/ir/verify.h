@@ -1,4 +1,4 @@
-// The rules a Program keeps; every pass and every reader of IR text ends with it.
+// The rules that a Program keeps. Every pass, and the parser of IR text, ends with verify().
 #pragma once
 
 #include <optional>

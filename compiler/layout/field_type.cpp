@@ -12,7 +12,7 @@ namespace kevt::layout {
 
 bool is_string(model::TypeKind kind) { return model::row_of(kind).stored == 't'; }
 
-// The word of a text counts as one with a sign.
+// The data_loc word of a text counts as signed.
 bool is_signed(const model::TypeSpec& type) { return model::row_of(type.kind).stored != 'u'; }
 
 std::string field_type_name(const model::TypeSpec& type) {

@@ -1,4 +1,4 @@
-// What a type is called and how it is printed, in format files and trace lines (docs/language.md).
+// Names and print formats of types, in format files and trace lines (docs/language.md).
 #pragma once
 
 #include <string>

@@ -6,7 +6,7 @@
 //     0               u32 length (itself included), then the record
 //     29              discarded: u32 length; with time_delta 0 the rest of the page
 //     30              u32 high bits of a longer time step    31  the same, an absolute time
-//   commit: bytes of data used; bit 31: events are missing before this page; bit 30: how many stands behind the data
+//   commit: bytes of data used; bit 31: events are missing before this page; bit 30: their number is behind the data
 // Little endian, 8-byte commit word. Source: kernel/trace/ring_buffer.c, include/linux/ring_buffer.h (6.1).
 #pragma once
 
@@ -23,14 +23,15 @@ inline constexpr std::uint32_t kRingPageData = kRingPageBytes - kRingPageHeader;
 // The longest record that fits into a page.
 inline constexpr std::uint32_t kMaxRingRecord = kRingPageData - 8;
 
-// Appends events to a page. The page's bytes are the caller's and outlive the writer; one writer at a time.
+// Appends events to a page. The caller owns the page's bytes, which must outlive the writer; one writer at a time.
 class RingPageWriter {
  public:
-  // Starts a page; its first event has `time_ns`, and its header. What the page held is overwritten.
+  // Starts a page, overwriting its contents. `time_ns` is the time in the page's header.
   RingPageWriter(std::span<std::uint8_t, kRingPageBytes> page, std::uint64_t time_ns);
 
-  // Room for a record of `bytes` (1 to kMaxRingRecord) at `time_ns`, the events' order; empty: the page has no room for
-  // it. It is part of the page at once: fill it before anybody reads. Times that go backwards become the last one's.
+  // Appends an event at `time_ns` and returns the room for its record of `bytes` bytes (1 to kMaxRingRecord); empty:
+  // the page is full. The event is part of the page at once: fill the room before anybody reads. A time before the last
+  // event's becomes the last event's time.
   std::span<std::uint8_t> append(std::uint64_t time_ns, std::uint32_t bytes);
 
   std::uint32_t used() const { return used_; }  // bytes of data
@@ -46,7 +47,7 @@ class RingPageWriter {
 
 // Notes in a page's commit word that `count` events before it are missing; 0: unknown how many.
 void mark_missed(std::span<std::uint8_t, kRingPageBytes> page, std::uint64_t count);
-// Fills the unused part of a page with zeros, as a reader in another process shall see it.
+// Fills the unused part of a page with zeros, so that a reader in another process sees no old data.
 void clear_unused(std::span<std::uint8_t, kRingPageBytes> page);
 
 struct RingEvent {
@@ -57,18 +58,19 @@ struct RingEvent {
 // Reads a page that may be hostile: nothing outside `page` is read, and the end is always reached.
 class RingPageReader {
  public:
-  // `page`: the whole page or, of the last one of a file, less; nullopt: shorter than its header, or than it says.
+  // `page`: the whole page; the last page of a file may be shorter. nullopt: the bytes are shorter than a page header,
+  // or than the header says.
   static std::optional<RingPageReader> open(std::span<const std::uint8_t> page);
 
-  // nullopt at the end, or where the page makes no sense: is_broken() tells.
+  // nullopt: the end of the page, or the page is damaged, which is_broken() tells.
   std::optional<RingEvent> next();
   bool is_broken() const { return is_broken_; }
-  // The page, the same one, has got more events since: next() goes on where it was.
+  // The same page has more events now: next() goes on where it was.
   void follow(std::span<const std::uint8_t> page);
 
   std::uint64_t first_time_ns() const { return time_stamp_; }
   std::uint32_t used() const { return static_cast<std::uint32_t>(data_.size()); }  // bytes of data
-  // Are events missing before the page; how many, where that is known (else 0).
+  // Whether events are missing before the page, and how many (0: unknown).
   bool has_missed() const { return has_missed_; }
   std::uint64_t missed() const { return missed_; }
 

@@ -2,8 +2,8 @@
 //
 //   pid_t → 4 bytes in a slot of 8, "%d"     char[16] → 16 bytes in a slot of 256     char[] → a data_loc word
 //
-// Problem: what the format file says of a field (size:4) and the room it takes (8) differ, and signs follow
-// from the type's spelling: all that begins with 'u', and gfp_t, is unsigned; dynamic fields are signed.
+// Problem: a field's size in the format file (size:4) and its room in the record (8) differ, and signs follow
+// from the type's spelling: types that begin with 'u', and gfp_t, are unsigned; dynamic fields are signed.
 // Mirrors synth_field_size(), synth_field_fmt() and synth_event_define_fields() of 6.1.
 #include "compiler/layout/synthetic_layout.h"
 

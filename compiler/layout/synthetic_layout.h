@@ -11,10 +11,10 @@ namespace kevt::layout {
 
 bool is_synthetic_text(const model::SyntheticField& field);   // char[…]
 bool is_synthetic_stack(const model::SyntheticField& field);  // long[…]
-// Its bytes are behind the fixed part.
+// Whether the field's bytes lie behind the fixed part of the record.
 bool is_synthetic_dynamic(const model::SyntheticField& field);
 std::uint32_t synthetic_size(const model::SyntheticField& field);  // as the format file says
-std::uint32_t synthetic_slot(const model::SyntheticField& field);  // bytes it takes in the record
+std::uint32_t synthetic_slot(const model::SyntheticField& field);  // bytes that the field takes in the record
 bool is_synthetic_signed(const model::SyntheticField& field);
 std::string_view synthetic_format(const model::SyntheticField& field);  // "%u"
 

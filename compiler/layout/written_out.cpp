@@ -1,9 +1,10 @@
-// A definition that needs no types any more: what they completed, in words that every reader knows.
+// A definition that needs no types any more: everything that types completed is written in forms without types.
 //
 //   p:o libc:openat $arg*     ->  p:kprobes/o libc:openat fd=$arg1:s32 file=$arg2:x64 oflag=$arg3:s32
 //   … flag=it->flag           ->  … flag=+4($arg1):b3@3/32
 //
-// It is checked again where it runs, and must become the same program there. Not here: forms nobody runs.
+// The line is checked again on the machine that runs it, and must become the same program there. Not here: forms that
+// no runtime runs.
 #include <fmt/format.h>
 
 #include "compiler/layout/layout.h"
@@ -19,7 +20,7 @@ std::string base_text(const model::Definition& definition, const model::FetchExp
   return definition.command.substr(expr.base_span.begin, expr.base_span.end - expr.base_span.begin);
 }
 
-// Without what is written beside it: names of values are the types', and a length is text of its own.
+// The type without names of values, which only the types know, and without a length, which is written separately.
 std::string type_text(const model::TypeSpec& type) {
   const int bits = 8 * type.bytes;
   if (type.bit_width != 0)

@@ -4,7 +4,7 @@
 //
 // Constants are cut to the field's size first, as the kernel casts them: `a == 256` on a u8 is `a == 0`.
 // An array of up to 8 bytes is one little-endian integer to the kernel. It is compared item by item
-// from the top: equal where all are equal, less where the first that differs is less.
+// from the top: equal if all items are equal, less if the first item that differs is less.
 // It mirrors DEFINE_COMPARISON_PRED and its like in kernel/trace/trace_events_filter.c (6.1).
 #include "compiler/lower/condition.h"
 
@@ -51,7 +51,8 @@ Condition match(ir::ValueId value, const FilterPredicate& predicate) {
   return condition;
 }
 
-// Whatever is compared with what is no number does not hold, but for !=. Its order is below all.
+// A comparison with NaN never holds, except `!=`. NaN's order is below all numbers, so `<` and `<=` need a second
+// condition.
 Condition compare_float(ir::ValueId value, const FilterPredicate& predicate, ValueTable& values) {
   const ir::ValueId order = values.float_order(value, predicate.bytes);
   Condition condition = compare(order, predicate.op, true, model::order_of_float(predicate.value, predicate.bytes));
@@ -67,7 +68,7 @@ Condition compare_integer(ir::ValueId value, const FilterPredicate& predicate, V
                  constant);
 }
 
-// One packed array against one constant, which is cut into items like the array.
+// Compares a packed array with a constant, which is cut into items like the array.
 class PackedCompare {
  public:
   PackedCompare(const PackedField& field, const FilterPredicate& predicate, ValueTable& values)
@@ -94,7 +95,7 @@ class PackedCompare {
   }
 
  private:
-  // Only the top item carries the sign.
+  // Compares one item; only the top item has a sign.
   Condition item(std::size_t index, CompareOp op) const {
     const bool is_signed = predicate_.is_signed && index + 1 == field_.items.size();
     const std::uint64_t part = predicate_.value >> (8 * field_.item_bytes * index);
@@ -108,7 +109,7 @@ class PackedCompare {
     return tree(kind, std::move(items));
   }
 
-  // Items [0, top] as one number: top differs in the right direction, or is equal and the rest decides.
+  // Compares items [0, top] as one number: the top item decides, or it is equal and the rest decides.
   Condition ordered(std::size_t top, CompareOp strict) const {
     if (top == 0) return item(0, predicate_.op);
     Condition rest = tree(ConditionKind::And, {item(top, CompareOp::Equal), ordered(top - 1, strict)});

@@ -52,7 +52,7 @@ struct BaseLowering {
   }
   Fetched operator()(const model::ReturnValueBase&) const { return {named_register("ax", values), {}}; }
   Fetched operator()(const model::ArgumentBase& base) const {
-    if (definition.kind == model::EventKind::Tprobe)  // its block of registers is the list of its arguments
+    if (definition.kind == model::EventKind::Tprobe)  // a tracepoint's register block is its list of arguments
       return {values.reg((base.number - 1) * kWordBytes), {}};
     if (definition.probe_kind == model::ProbeKind::Return) return {values.entry_argument(base.number), {}};
     const target::ArgumentLocation at = target::argument_location(base.number);
@@ -70,7 +70,7 @@ struct BaseLowering {
   }
   Fetched operator()(const model::ImmediateBase& base) const { return {values.immediate(base.value), {}}; }
   Fetched operator()(const model::ImmediateStringBase& base) const { return {values.text(base.text), {}}; }
-  // The record of the attached event is where the probe stands.
+  // The probe address of an eprobe is the address of the attached event's record.
   Fetched operator()(const model::EventFieldBase& base) const {
     const ir::ValueId record = values.plain(ir::Op::ProbeAddress);
     if (base.form == model::EventFieldForm::Text) return {record, base.offset};
@@ -102,7 +102,7 @@ bool is_text_field(const model::FetchBase& base) {
 
 Fetched lower_fetch(const model::FetchExpr& expr, const model::Definition& definition, ValueTable& values) {
   Fetched datum = std::visit(BaseLowering{definition, values}, expr.base);
-  // Characters in a record are named by their address: reading at it reads the record.
+  // A text in a record is given by its address, so the first dereference needs no load.
   bool is_address = is_text_field(expr.base);
   for (const model::Dereference& dereference : expr.dereferences) {
     if (std::exchange(is_address, false)) {

@@ -1,4 +1,4 @@
-// What a type makes of a datum: one value and one store, or an array store.
+// How the type decides what becomes of a datum: one value and one store, or an array store.
 //
 //   +0(%si):s16        v1 = load u2 v0+0; v2 = narrow s2 v1; store int2 v2
 //   %di:b4@2/8         v1 = bits 2:4 v0; store int1 v1
@@ -30,7 +30,7 @@ bool is_string(TypeKind kind) {
 
 bool is_integer_size(std::uint32_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
-// One integer of `type` as it is recorded and compared.
+// The value of one integer of `type`, as it is recorded and compared.
 ValueId integer_value(const Fetched& datum, const model::TypeSpec& type, ValueTable& values) {
   const ValueId raw = datum.offset ? values.load(datum.value, *datum.offset, type.bytes, datum.space) : datum.value;
   if (type.bit_width != 0) return values.bits(raw, type.bit_offset, type.bit_width);

@@ -1,4 +1,4 @@
-// Record fields: type and array of an argument → the stores that write it, and what a filter reads of it.
+// Record fields: the type of an argument → the stores that write the field, and the value that a filter reads.
 #pragma once
 
 #include <variant>
@@ -9,7 +9,7 @@
 
 namespace kevt::lower {
 
-// What a filter can compare of a field; it is the value that is stored.
+// What a filter compares of a field: the values that are stored.
 struct IntegerField {
   ir::ValueId value = 0;
 };
@@ -21,7 +21,7 @@ struct PackedField {
   std::vector<ir::ValueId> items;  // zero-extended, lowest first
   std::uint8_t item_bytes = 1;
 };
-struct OpaqueField {};  // nothing: longer arrays, arrays of strings
+struct OpaqueField {};  // cannot be compared: longer arrays, arrays of strings
 using FieldValue = std::variant<IntegerField, TextField, PackedField, OpaqueField>;
 
 struct LoweredField {

@@ -18,15 +18,15 @@ namespace kevt::lower {
 
 namespace {
 
-// Characters of an attached event's record, or of the thread's name, asked for as a number: their address there, which
-// nobody has a use for.
+// Whether a text of an attached event's record, or the thread's name, is asked for as a number: that would be the
+// text's address, which is of no use.
 bool is_address(const model::FetchArg& arg) {
   const bool is_text = arg.type.kind == model::TypeKind::String || arg.type.kind == model::TypeKind::UserString;
   if (std::holds_alternative<model::CommBase>(arg.expr.base)) return !is_text || !arg.expr.dereferences.empty();
   return is_text_field(arg.expr.base) && arg.expr.dereferences.empty() && !is_text;
 }
 
-// The slot of a shared cell, once for each.
+// The slot of a shared cell; each cell has one slot.
 std::uint32_t slot_of_word(std::uint32_t word, ir::Program& program) {
   const model::SlotSource source{
       .kind = model::SlotKind::SharedCell, .name = "", .addend = static_cast<std::int64_t>(word), .address = 0};
@@ -55,7 +55,7 @@ void lower_switches(const model::InlineTriggers& switches, const std::vector<Fie
   }
 }
 
-// A number of the hit as a histogram takes it: the field as it is recorded, with its sign.
+// The value of a number that a histogram takes: the field as it is recorded, with its sign.
 ir::ValueId lower_number(const model::HitHistogram::Number& number, const std::vector<FieldValue>& fields,
                          ValueTable& values) {
   switch (number.source) {
@@ -72,7 +72,7 @@ ir::ValueId lower_number(const model::HitHistogram::Number& number, const std::v
     case model::FilterOperand::CommonPid:
       return values.narrow(values.plain(ir::Op::Pid), 4, true);
     default:
-      return values.immediate(0);  // flags and preempt count of a process's hit
+      return values.immediate(0);  // flags and preempt count: a process's hit has none
   }
 }
 
@@ -109,7 +109,7 @@ void lower_histograms(const std::vector<model::HitHistogram>& histograms, const 
 
 namespace {
 
-// A raw tracepoint has its arguments and nothing else.
+// Whether a tracepoint's probe can read the base: a raw tracepoint has arguments and no registers.
 bool is_of_tracepoint(const model::FetchBase& base) {
   if (const auto* argument = std::get_if<model::ArgumentBase>(&base))
     return argument->number >= 1 && argument->number <= model::kMaxContextArguments;
@@ -144,7 +144,8 @@ bool lowerable(const model::Definition& definition) {
 
 namespace {
 
-// What a filter reads of the record that an eprobe stands on. A `char *` is followed, as the kernel does.
+// The value that a filter compares of a field of the record that an eprobe reads. A `char *` is followed, as in the
+// kernel.
 FieldValue attached_field(const model::RecordField& field, ValueTable& values) {
   const ir::ValueId record = values.plain(ir::Op::ProbeAddress);
   const bool number = field.size == 1 || field.size == 2 || field.size == 4 || field.size == 8;
@@ -167,7 +168,7 @@ void note_fields(const model::FilterExpr& condition, std::vector<bool>& named) {
     named.at(condition.predicate.field) = true;
 }
 
-// Only of fields that the condition names values are made.
+// Makes values only for the fields that the condition names.
 ir::Condition attached_condition(const AttachedFilter& attached, ValueTable& values) {
   std::vector<bool> named(attached.layout.fields.size());
   note_fields(attached.condition, named);

@@ -13,23 +13,23 @@
 
 namespace kevt::lower {
 
-// What an eprobe's `if` asks of the record that it reads: a filter bound to that record's fields.
+// An eprobe's `if`: a filter that is bound to the fields of the record that the eprobe reads.
 struct AttachedFilter {
   model::RecordLayout layout;
   model::FilterExpr condition;
 };
 
-// Whether code can be made of it: false for synthetic events, and arguments with names or fields that sema leaves
-// unresolved.
+// Whether code can be made for the definition. False for synthetic events, and for arguments with names or fields that
+// sema has left unresolved.
 bool lowerable(const model::Definition& definition);
-// Whether the `if` asks for text behind the record's fields.
+// Whether the `if` reads text that lies behind the record's fields.
 bool reads_located_text(const AttachedFilter& attached);
 
-// `filters[i]` is the bound filter of sink i, or nullopt; one sink per element. `attached` must hold as well, and comes
-// first, for switches too; nullptr: none.
-// `switches` takes one sink; `histograms` one without a filter, and no switches. Equal values are made once.
-// `definition` and `layout` must come from sema and layout, and lowerable(definition) must hold. The result passes
-// ir::verify.
+// `filters[i]` is the bound filter of sink i, or nullopt; one sink per element. `attached` (nullptr: none) is a further
+// condition of every sink and action; it is evaluated first.
+// With `switches` there must be one sink; with `histograms` one sink without a filter, and no switches. Equal values
+// are made once. `definition` and `layout` must come from sema and layout, and lowerable(definition) must hold. The
+// result passes ir::verify.
 ir::Program lower_event(const model::Definition& definition, const model::RecordLayout& layout,
                         const std::vector<std::optional<model::FilterExpr>>& filters,
                         const model::InlineTriggers& switches = {}, const AttachedFilter* attached = nullptr,

@@ -62,7 +62,7 @@ ValueId ValueTable::bits(ValueId value, std::uint8_t shift, std::uint8_t width) 
   return add({.op = Op::Bits, .a = value, .shift = shift, .width = width});
 }
 
-// Whether `id` already is what narrowing would make of it.
+// Whether narrowing would not change `id`.
 bool ValueTable::fits(ValueId id, std::uint8_t bytes, bool is_signed) const {
   const Value& value = program_.values[id];
   if (bytes == 8) return true;

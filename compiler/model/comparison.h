@@ -1,4 +1,4 @@
-// What the operators of filters mean, of numbers whose type says whether they have a sign.
+// The meaning of a filter's operators, for numbers of a signed, unsigned or floating point type.
 #pragma once
 
 #include <type_traits>
@@ -7,7 +7,7 @@
 
 namespace kevt::model {
 
-// `&` of floating point numbers, which sema refuses, and globs never hold.
+// False for `&` of floating point numbers, which sema refuses, and for globs.
 template <class Number>
 bool compare(CompareOp op, Number left, Number right) {
   switch (op) {

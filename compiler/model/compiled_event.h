@@ -1,4 +1,4 @@
-// CompiledEvent: what the compiler hands to a runtime. Everything a runtime needs, nothing of LLVM.
+// CompiledEvent: the compiler's result for a runtime: everything that a runtime needs, and nothing of LLVM.
 //
 // Events defined together are compiled together: a CompiledBatch holds the images with the extractors of all of them.
 #pragma once
@@ -15,12 +15,13 @@
 
 namespace kevt::model {
 
-// A 64-bit word the extractor reads and that is known only in the target: filled at install.
+// A 64-bit word that the extractor reads from its slots. Its value is known only in the target and is filled in when
+// the event is installed.
 enum class SlotKind : std::uint8_t {
   SymbolAddress,  // address of data symbol `name` + addend
   FileAddress,    // address where byte `addend` of file `name` is mapped
-  SharedCell,     // address of word `addend` of those that hits and the engine share (ProbeRuntime::shared_cells)
-  HitTable,       // address of the first thread's table of CompiledEvent::hit_tables[addend]; of BPF code without use
+  SharedCell,     // address of word `addend` of ProbeRuntime::shared_cells, which hits and the engine share
+  HitTable,       // address of the first thread's table of CompiledEvent::hit_tables[addend]; unused in BPF code
 };
 struct SlotSource {
   SlotKind kind = SlotKind::SymbolAddress;
@@ -36,68 +37,67 @@ struct FaultEntry {
   std::uint32_t fixup = 0;
 };
 
-// Position-independent machine code without external symbols, and the data blocks of its events: copying it to an
-// address that is a multiple of kImageAlignment is placing it.
+// Position-independent machine code without external symbols, and the data blocks of its events. It runs after it has
+// been copied to any address that is a multiple of kImageAlignment.
 constexpr std::uint64_t kImageAlignment = 64;
 struct NativeImage {
   std::vector<std::uint8_t> bytes;
   std::vector<FaultEntry> faults;  // sorted by `fault`
 };
 
-// What a hit that is accepted makes of the probed function's call: it returns `value` at once.
+// At an accepted hit the probed function returns `value` at once, without running.
 struct Injection {
   std::int64_t value = 0;
-  std::uint64_t below = UINT64_MAX;  // when the hit's number, 64 random bits, is at most this
-  std::uint64_t times = UINT64_MAX;  // at most
-  std::uint64_t seed = 0;            // of these numbers
+  std::uint64_t below = UINT64_MAX;  // only if the hit's random number of 64 bits is at most this
+  std::uint64_t times = UINT64_MAX;  // so often at most
+  std::uint64_t seed = 0;            // of the random numbers
 };
 
-// What a histogram takes of a number: it; the exponent of the least power of two that is not below it; where its bucket
-// begins, of one width or log-linear.
+// What a histogram takes of a number: the number itself; the exponent of the least power of two that is not below it;
+// the beginning of its bucket, where buckets have one width or are log-linear.
 enum class HitMeasure : std::uint8_t { Itself, Log2, Bucket, LogLinear };
 
-// Triggers and gates of the engine that hits carry out, in cells of 64 bits that both share (SlotKind::SharedCell).
-// Cells are by their index; ir/program.h says when each is asked and changed.
+// Triggers and gates of the engine that hits carry out themselves. Hits and the engine share cells of 64 bits for that
+// (SlotKind::SharedCell), here given by their index. ir/program.h says when a hit reads and changes each cell.
 struct InlineTriggers {
   struct Action {
     std::optional<FilterExpr> condition;
     std::uint32_t word = 0;
     bool on = false;
-    bool late = false;                  // behind the record
-    std::optional<std::uint32_t> left;  // word: how often it may still change anything
+    bool late = false;                  // carried out behind the record
+    std::optional<std::uint32_t> left;  // the cell that holds how often the action may still change `word`
   };
-  struct Gate {  // a hit is filtered when its word is 0
+  struct Gate {  // a hit is filtered if the gate's word is 0
     std::uint32_t word = 0;
-    bool early = false;                        // before the actions
-    std::optional<std::uint32_t> early_while;  // word: early only where it is on then
+    bool early = false;                        // asked before the actions
+    std::optional<std::uint32_t> early_while;  // a cell: the gate is early only while that cell is on
   };
   std::vector<Action> actions;  // in order
   std::vector<Gate> gates;
   bool empty() const { return actions.empty() && gates.empty(); }
 };
 
-// Of one event.
-inline constexpr std::size_t kMaxHitHistograms = 16;
+inline constexpr std::size_t kMaxHitHistograms = 16;  // of one event
 
 // A histogram of an event that hits count by themselves, without a record (docs/adr/0030).
 struct HitHistogram {
-  // A number of the hit, as HistReader has it; or of a key a text.
+  // A number of the hit, as HistReader reads it from a record; a key may be a text.
   struct Number {
     FilterOperand source = FilterOperand::RecordField;  // RecordField, Cpu, or a common field
     std::uint32_t field = 0;                            // RecordField: into RecordLayout::fields
     std::uint32_t bytes = 8;
     bool is_signed = false;
-    bool is_text = false;  // of a RecordField: a key has it where it fits KEVT_HIT_TEXT_WORDS
+    bool is_text = false;  // RecordField, keys only; a text longer than KEVT_HIT_TEXT_WORDS is not counted by the hit
     HitMeasure measure = HitMeasure::Itself;
-    std::uint64_t width = 0;  // Bucket: of one
+    std::uint64_t width = 0;  // Bucket: width of a bucket
     std::uint64_t log2_of_negatives = 0;
   };
-  std::uint64_t trigger = 0;  // whose it is: Trigger::id
+  std::uint64_t trigger = 0;  // Trigger::id of the histogram's trigger
   std::optional<FilterExpr> condition;
   std::vector<Number> keys, sums;
 };
 
-// The table that hits count one of them into (common/abi/hit_table.h): words of a key, and of its sums.
+// The shape of the table into which hits count one HitHistogram (common/abi/hit_table.h).
 struct HitTable {
   std::uint64_t trigger = 0;  // HitHistogram::trigger
   std::uint32_t key_words = 1;
@@ -109,9 +109,9 @@ struct CompiledEvent {
   RecordLayout layout;
   std::string listing;  // canonical line of dynamic_events
   std::vector<SlotSource> slots;
-  std::uint64_t function_address = 0;          // of the probed symbol or address, 0 when not resolved
+  std::uint64_t function_address = 0;          // of the probed symbol or address; 0: not resolved
   std::uint64_t place_address = 0;             // function_address + offset
-  std::uint64_t semaphore_address = 0;         // raised while it is armed; 0: there is none
+  std::uint64_t semaphore_address = 0;         // semaphore to increment while the event is armed; 0: there is none
   std::uint32_t image = 0;                     // index into CompiledBatch::images
   std::uint32_t entry = 0;                     // offset of the extractor in the image
   std::uint32_t code_size = 0;                 // bytes of the extractor
@@ -126,11 +126,10 @@ struct CompiledEvent {
 
 struct CompiledBatch {
   std::vector<CompiledEvent> events;
-  // Several events may have the same place in an image: each needs a copy of its own. Empty where only the BPF target
-  // was asked for.
+  // Several events may have the same place in an image: each needs a copy of its own. Empty if only BPF code was asked
+  // for.
   std::vector<NativeImage> images;
-  // The same for the BPF target: equal programs are one, and the events that share it have blocks of their own in its
-  // events map.
+  // BPF code. Events with equal programs share one, and each event has a block of its own in the program's events map.
   std::vector<BpfCode> bpf;
 };
 

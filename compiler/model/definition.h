@@ -51,7 +51,7 @@ struct TracepointPlace {
 };
 struct WatchPlace {  // [r|w|rw]@(ADDR|SYM[±OFF])[:LEN]
   std::string access;
-  std::optional<std::string> symbol;  // absent: `offset` is the address
+  std::optional<std::string> symbol;  // nullopt: `offset` is the address
   std::int64_t offset = 0;
   std::uint32_t length = 4;
 };
@@ -77,7 +77,7 @@ enum class EventFieldForm : std::uint8_t {
   Unknown,  // not looked up, or nothing an argument can read
   Integer,  // of 1, 2, 4 or 8 bytes; also the address of a string elsewhere
   Text,     // the characters stand in the record
-  Located,  // so they do, where a data_loc word says
+  Located,  // likewise, at the place that a data_loc word names
 };
 struct EventFieldBase {
   std::string name;   // eprobe field, without '$'
@@ -106,7 +106,7 @@ struct ImmediateStringBase {  // \"text"
   std::string text;
 };
 
-// What only the target's types (BTF, DWARF) can resolve.
+// Operands that only the target's types (BTF, DWARF) can resolve.
 enum class VariableKind : std::uint8_t {
   Name,            // `file`, `file->f_path.dentry`: an argument of the probed function
   AllArguments,    // `$arg*`
@@ -120,7 +120,7 @@ enum class VariableKind : std::uint8_t {
 struct VariableBase {
   std::string name;  // the whole operand as written
   VariableKind kind = VariableKind::Name;
-  bool resolved = false;  // types were asked: what is left of it needs none
+  bool resolved = false;  // types were asked, and no further types are needed
 };
 using FetchBase =
     std::variant<RegisterBase, StackPointerBase, StackSlotBase, ReturnValueBase, ArgumentBase, CommBase, EventFieldBase,
@@ -140,7 +140,7 @@ struct FetchExpr {
   FetchBase base = ImmediateBase{};
   Span base_span;
   std::vector<Dereference> dereferences;
-  std::uint32_t field_column = 0;  // of the last field that types resolved, where reading ended; 0: none
+  std::uint32_t field_column = 0;  // column of the last field that types resolved, where reading ended; 0: none
 };
 
 // Names of an enumeration's values, in the order of its declaration.
@@ -172,16 +172,16 @@ constexpr bool is_signed_number(TypeKind kind) { return row_of(kind).stored == '
 struct TypeSpec {
   TypeKind kind = TypeKind::Hex;
   std::uint8_t bytes = 8;      // of one item in the record; strings: 4 (the data_loc word)
-  std::uint8_t bit_width = 0;  // Bitfield: bWIDTH@OFFSET/CONTAINER, CONTAINER == 8 * bytes; a field of few bits: not 0
+  std::uint8_t bit_width = 0;  // Bitfield: bWIDTH@OFFSET/CONTAINER, CONTAINER == 8 * bytes; 0: all bits
   std::uint8_t bit_offset = 0;
   std::uint32_t array_count = 0;           // 0: not an array
   bool written = false;                    // false: implied
-  std::shared_ptr<const EnumNames> names;  // Enum, once types have told; else nullptr
+  std::shared_ptr<const EnumNames> names;  // Enum: the values' names, once types have told them; else nullptr
   std::string text;                        // as written, without ':'; empty when implied
   Span span;
 };
 
-// How many bytes a text has, `string(LENGTH)`: an integer.
+// LENGTH of `string(LENGTH)`: an integer, the number of bytes of the text.
 struct TextLength {
   FetchExpr expr;
   TypeSpec type;
@@ -192,10 +192,10 @@ struct FetchArg {
   bool name_written = false;
   FetchExpr expr;
   TypeSpec type;
-  std::optional<TextLength> length;  // String, UserString: of this many bytes; nullopt: up to the NUL
+  std::optional<TextLength> length;  // String, UserString; nullopt: the text ends at its NUL
   std::string text;                  // expression and `:type` exactly as listings print them
-  // The target's types decide what is read: `base` is a VariableBase, or the type was `%pd` or `%pD`, whose
-  // dereferences are here with offset 0.
+  // The target's types decide what is read. Either `base` is a VariableBase, or the type was `%pd` or `%pD`: then
+  // `expr` has its dereferences, with offset 0.
   bool needs_types = false;
   Span span;       // whole word
   Span expr_span;  // after `NAME=`
@@ -234,7 +234,7 @@ struct Definition {
 // `-:[GROUP/]EVENT [LOCATION [ARGS…]]` or `!…`: removes events.
 struct Deletion {
   std::optional<std::string> group;
-  std::optional<std::string> event;  // absent: the whole group
+  std::optional<std::string> event;  // nullopt: the whole group
   std::optional<std::string> location;
   std::vector<std::string> args;  // `name=expr` words that must match
   std::string command;

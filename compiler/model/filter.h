@@ -49,7 +49,7 @@ struct FilterPredicate {
   bool is_float = false;    // `value` is the bits of a floating point number of `bytes`; never with `&`
   std::uint8_t bytes = 0;   // integer comparison: size of the field, 1, 2, 4, 8; 0: the predicate never holds
   std::uint64_t value = 0;  // integer comparison: two's complement, sign-extended when is_signed
-  std::string text;         // string: what to compare with (glob metacharacters as in the kernel's full glob)
+  std::string text;         // string: the text to compare with (glob metacharacters as in the kernel's full glob)
   GlobKind glob = GlobKind::Full;
   bool negated = false;  // string: `!=`, or '!' in front of the pattern
 };

@@ -1,8 +1,8 @@
 // Floating point numbers as fetch-args record them: the bits of an IEEE 754 number of 4 or 8 bytes, in the low bytes of
 // a word.
 //
-// Code at the hit has no floating point registers to compare with. order_of_float() makes signed numbers of them that
-// are ordered as they are; the least of all stands for NaN:
+// Code at the hit has no floating point registers to compare with. order_of_float() makes a signed integer of such a
+// number; the integers are ordered as the numbers are, and the least integer stands for NaN:
 //
 //   nan  INT64_MIN     -inf  -0x7ff0000000000000     -0 and 0  0     2.5  0x4004000000000000     inf 0x7ff0000000000000
 #pragma once
@@ -30,12 +30,12 @@ inline constexpr std::uint64_t kFloatSign = 1ull << 63;
 
 inline constexpr std::uint64_t kOrderOfNan = kFloatSign;
 
-// The greatest bits without sign of what is a number, where those of 4 bytes lie in the high half: infinity's.
+// The bits of infinity: without the sign bit, no number has greater ones. Those of 4 bytes lie in the high half.
 constexpr std::uint64_t float_infinity(std::uint32_t bytes) {
   return bytes == 4 ? 0x7f80'0000ull << 32 : 0x7ff0ull << 48;
 }
 
-// Two's complement.
+// The result is a signed number in two's complement.
 constexpr std::uint64_t order_of_float(std::uint64_t bits, std::uint32_t bytes) {
   const std::uint64_t high = bytes == 4 ? bits << 32 : bits;
   const std::uint64_t size = high & ~kFloatSign;
@@ -52,7 +52,7 @@ inline void append_float(std::uint64_t bits, std::uint32_t bytes, std::string& o
   out.append(text, static_cast<std::size_t>(end - text));
 }
 
-// All of `text`: "2.5", "-1e-3", "3", "inf".
+// `text` must be a number as a whole: "2.5", "-1e-3", "3", "inf".
 inline std::optional<double> parse_float(std::string_view text) {
   double value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);

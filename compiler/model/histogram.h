@@ -1,4 +1,4 @@
-// Histogram: what a checked `hist:` trigger counts, under which keys, and what it does then (docs/language.md).
+// Histogram: what a checked `hist:` trigger counts, under which keys, and its actions (docs/language.md).
 //
 //   hist:keys=id.hex:vals=n:d=val-$t0:sort=n:onmatch(sched.sched_waking).trace(wakeup,id,$d)
 //
@@ -24,10 +24,10 @@ struct EventName {
 enum class HistSource : std::uint8_t {
   Field,       // of the record, or a common one: `name`
   Timestamp,   // common_timestamp
-  Cpu,         // common_cpu, and what old texts call cpu or CPU
-  Comm,        // common_comm, and what old texts call comm or COMM
+  Cpu,         // common_cpu; in old texts cpu or CPU
+  Comm,        // common_comm; in old texts comm or COMM
   Hitcount,    // how often the entry was counted
-  Stacktrace,  // of the hit, or one that a field holds
+  Stacktrace,  // the hit's, or one that a field holds
   Constant,    // `constant`
   Reference,   // Histogram::references[reference]: a variable's value
   Alias,       // the same, under a name of its own: y=$x
@@ -50,7 +50,7 @@ enum class HistModifier : std::uint8_t {
 };
 enum class HistOperator : std::uint8_t { Plus, Minus, Multiply, Divide, Negate };
 
-// The key is a bucket of what is measured, not what is measured.
+// Whether the modifier puts the number into a bucket: the key is the bucket, not the number.
 constexpr bool is_measuring(HistModifier modifier) {
   return modifier == HistModifier::Log2 || modifier == HistModifier::Buckets || modifier == HistModifier::LogLinear;
 }
@@ -58,7 +58,7 @@ constexpr bool is_measuring(HistModifier modifier) {
 struct HistField {
   HistSource source = HistSource::Field;
   std::string name;    // what listings and `sort=` call it, without modifier
-  std::string listed;  // what listings call it, where that differs
+  std::string listed;  // what listings call it, if that differs from `name`
   HistModifier modifier = HistModifier::None;
   std::uint64_t buckets = 0;    // Buckets: the width of one
   std::uint64_t constant = 0;   // Constant
@@ -66,13 +66,13 @@ struct HistField {
   HistOperator op = HistOperator::Plus;
   std::vector<HistField> operands;  // Expression: two, Negate one
 
-  // What it yields.
+  // The value that the field yields.
   std::string type;         // the kernel's name of it: "s32", "__data_loc char[]"
   std::uint32_t bytes = 8;  // keys: rounded up to 8
   bool is_signed = false;
   bool is_string = false;
   bool is_timestamp = false;
-  bool in_usecs = false;  // the timestamp, or what is computed from it
+  bool in_usecs = false;  // the timestamp, or a value computed from it, is in microseconds
 };
 
 struct HistVariable {
@@ -118,16 +118,16 @@ struct HistAction {
 
 inline constexpr std::uint32_t kDefaultHistBits = 11;
 
-// What `.log2` makes of a number: the exponent of the least power of two that is not below it; of one over 2^63
-// `of_negatives` (Histogram::log2_of_negatives).
+// What `.log2` makes of a number: the exponent of the least power of two that is not below it. For a number over 2^63
+// it is `of_negatives` (Histogram::log2_of_negatives).
 constexpr std::uint64_t log2_of(std::uint64_t value, std::uint64_t of_negatives) {
   if (value > 1ull << 63) return of_negatives;
   return value <= 1 ? 0 : static_cast<std::uint64_t>(std::bit_width(value - 1));
 }
 
-// What `.loglinear` makes of a number: where its bucket begins. Numbers of up to 7 bits have one each; of a longer one
-// the first 7 bits count, so that a bucket is at most 1/64 (1.6 %) as wide as where it begins. Fewer than 4,000 in all.
-// As in HDR histograms (G. Tene, hdrhistogram.org), without their table of counts.
+// What `.loglinear` makes of a number: the beginning of its bucket. Each number of up to 7 bits has its own bucket. Of
+// a longer number the first 7 bits count, so a bucket's width is at most 1/64 (1.6 %) of its beginning. There are fewer
+// than 4,000 buckets. As in HDR histograms (G. Tene, hdrhistogram.org), without their table of counts.
 inline constexpr int kLogLinearBits = 7;
 constexpr int log_linear_shift(std::uint64_t value) {
   const int unused = std::bit_width(value) - kLogLinearBits;
@@ -136,14 +136,14 @@ constexpr int log_linear_shift(std::uint64_t value) {
 constexpr std::uint64_t log_linear_of(std::uint64_t value) {
   return value >> log_linear_shift(value) << log_linear_shift(value);
 }
-// The greatest number in the bucket that begins there.
+// The greatest number in the bucket that begins at `begin`.
 constexpr std::uint64_t log_linear_end(std::uint64_t begin) {
   return begin + ((std::uint64_t{1} << log_linear_shift(begin)) - 1);
 }
 
 struct Histogram {
-  std::uint64_t id = 0;  // of the table of counts; triggers that share a name share it
-  std::string name;      // of `name=`, empty: none
+  std::uint64_t id = 0;  // of the table of counts; triggers with the same name share the table
+  std::string name;      // of `name=`; empty: none
   std::vector<HistField> keys;
   std::vector<HistField> values;  // without hitcount
   std::vector<HistVariable> variables;
@@ -152,11 +152,11 @@ struct Histogram {
   std::vector<HistSortKey> sort = {{}};
   bool shows_hitcount = true;             // not with `nohitcount`
   std::uint32_t bits = kDefaultHistBits;  // the table has 2^bits entries
-  std::uint32_t log2_of_negatives = 0;    // what `.log2` makes of 2^63 and more: 64 up to 6.x, 0 in 7.2 (seen)
+  std::uint32_t log2_of_negatives = 0;    // what `.log2` makes of numbers over 2^63: 64 up to 6.x, 0 in 7.2 (seen)
   bool uses_timestamps = false;           // then `clock` becomes the trace clock
   std::string clock = "global";
   std::vector<HistAction> actions;
-  std::vector<std::uint64_t> helpers;  // triggers on other events, made for this one: they go with it
+  std::vector<std::uint64_t> helpers;  // triggers on other events that were made for this one; removed with it
 };
 
 }  // namespace kevt::model

@@ -40,12 +40,12 @@ struct RecordLayout {
     return field.type.kind == TypeKind::String || field.type.kind == TypeKind::UserString ||
            field.type.kind == TypeKind::SymbolString;
   }
-  // Characters that stand at the field's own place: char[16] of the kernel's events and of synthetic ones.
+  // Whether the field itself holds a text: char[16] of the kernel's events and of synthetic ones.
   static bool is_fixed_text(const RecordField& field) {
     if (field.type.kind == TypeKind::Char) return field.type.array_count > 0;
     return field.type.text.contains("char[") && !field.type.text.ends_with("[]");
   }
-  // One string, whose bytes are in the record where its word says.
+  // Whether the field is the word of one string, whose bytes lie elsewhere in the record.
   static bool is_located_text(const RecordField& field) {
     return field.type.array_count == 0 && !is_fixed_text(field) &&
            (field.type.kind == TypeKind::String || field.type.kind == TypeKind::UserString);
@@ -53,8 +53,8 @@ struct RecordLayout {
 };
 
 inline constexpr std::uint32_t kCommonBytes = 8;
-// In common_flags, on the way from the hit to the engine: the hit has asked its gates (ir::Program::gates). Nobody else
-// sees it.
+// A bit of common_flags between the hit and the engine: the hit has asked its gates (ir::Program::gates). The engine
+// clears the bit before anybody else reads the record.
 inline constexpr std::uint8_t kGatesWereAsked = 0x80;
 inline constexpr std::uint32_t kMaxStringBytes = 4096;      // with the NUL (MAX_STRING_SIZE / PATH_MAX)
 inline constexpr std::uint32_t kMaxRecordBytes = 4080 - 4;  // one ring-buffer page less its header and event word

@@ -1,4 +1,4 @@
-// Reading a record: numbers at offsets, and its common bytes. What does not lie inside the record is 0.
+// Reading a record: numbers at offsets, and its common bytes. A number that does not lie inside the record is 0.
 //
 //   u16 type | u8 flags | u8 preempt_count | s32 pid | …      (struct trace_entry, include/linux/trace_events.h of 6.1)
 #pragma once

@@ -57,8 +57,8 @@ struct ScriptLine {
   ScriptWord word = ScriptWord::Nothing;
   int number = 1;    // 1-based
   std::string text;  // as written, without '\n'
-  Span body;         // of `text`, no blanks around it: a definition whole, otherwise what follows the word
-  Span comment;      // of `text`: '#' and what follows; empty: none
+  Span body;         // in `text`, without blanks around it: the whole definition, otherwise the text behind the word
+  Span comment;      // in `text`: '#' and the text behind it; empty: none
 
   std::string_view body_text() const { return std::string_view(text).substr(body.begin, body.end - body.begin); }
   std::string_view comment_text() const {
@@ -73,7 +73,7 @@ struct ProgramTarget {
 struct PidTarget {
   std::vector<int> pids;
 };
-struct FileTarget {  // every process that has it mapped
+struct FileTarget {  // every process that has the file mapped
   std::string path;
 };
 using ScriptTarget = std::variant<KernelTarget, ProgramTarget, PidTarget, FileTarget>;
@@ -85,11 +85,11 @@ struct ScriptOptions {
   std::optional<std::uint64_t> count;          // events to record at most
   std::optional<std::string> output;           // a file's name
   std::optional<std::vector<int>> event_pids;  // threads: hits of others are not recorded
-  std::optional<bool> stack;                   // the calls under way at each hit are recorded, too
-  std::optional<bool> overwrite;               // the newest records are kept
-  std::optional<bool> follow_forks;            // programs that are begun by exec are traced, too
+  std::optional<bool> stack;                   // each hit's stack is recorded, too
+  std::optional<bool> overwrite;               // a full buffer keeps the newest records
+  std::optional<bool> follow_forks;            // programs that the target executes are traced, too
 
-  // Those of `more` that are not set here.
+  // Takes the options of `more` that are not set here.
   void take_missing(const ScriptOptions& more) {
     const auto take = [](auto& mine, const auto& other) {
       if (!mine) mine = other;
@@ -106,16 +106,16 @@ struct ScriptOptions {
   }
 };
 
-// As a folder's, and without control characters, since trace lines begin with it.
+// Whether `name` can be a folder's name and has no control characters: trace lines begin with it.
 inline bool is_instance_name(std::string_view name) {
   const auto is_bad = [](char c) { return c == '/' || static_cast<unsigned char>(c) < ' ' || c == '\x7f'; };
   return !name.empty() && name != "." && name != ".." && std::ranges::none_of(name, is_bad);
 }
 inline constexpr std::string_view kInstanceNames = "an instance is named as a folder is: no `/`, not `.` or `..`";
 
-// `instance NAME`: what stands below it, up to the next one, is of this instance.
+// `instance NAME`: the lines below, up to the next `instance`, belong to this instance.
 struct ScriptInstance {
-  std::size_t line = 0;  // of Script::lines
+  std::size_t line = 0;  // index into Script::lines
   std::string name;
   std::optional<std::string> output;  // a file's name, for its records
 };
@@ -128,7 +128,7 @@ struct ScriptEvent {
   std::optional<std::size_t> injection;
   std::optional<std::size_t> enable;
   bool enabled = true;                  // false: defined, and off
-  std::optional<std::size_t> instance;  // of Script::instances; absent: the top one
+  std::optional<std::size_t> instance;  // index into Script::instances; nullopt: the top one
 };
 
 struct Script {

@@ -1,5 +1,5 @@
 // TriggerSpec: one line of an event's `trigger` file as written, e.g. `traceoff:5 if a > 3`  (docs/language.md).
-// Trigger: the same when checked, one line of what the file reads.
+// Trigger: a checked trigger, one line of the file when it is read.
 #pragma once
 
 #include <cstdint>
@@ -37,7 +37,7 @@ struct TriggerSpec {
   std::string target_system;  // enable_event:SYSTEM:EVENT and its like
   std::string target_event;
   std::optional<std::uint64_t> count;
-  int count_errno = 0;  // of a count out of range: looked at behind the target
+  int count_errno = 0;  // errno of a count out of range, which counts only after the target was found
   std::vector<HistPart> hist;
   std::optional<std::string> filter;  // text after `if`
   Span filter_span;
@@ -49,7 +49,7 @@ enum class HistState : std::uint8_t { Active, Paused };
 struct Trigger {
   std::uint64_t id = 0;  // among all triggers of an instance
   TriggerKind kind = TriggerKind::TraceOn;
-  std::optional<std::uint64_t> count;  // how often it acts; absent: always
+  std::optional<std::uint64_t> count;  // how often it acts; nullopt: without limit
   EventName target;                    // EnableEvent … DisableHist
   std::optional<std::string> filter;   // text after `if`, as written
   std::optional<FilterExpr> condition;

@@ -1,4 +1,4 @@
-// Code that was made earlier, found by what it does: the text of its fetch program.
+// Code that was made earlier. It is found by the text of its fetch program, which says what the code does.
 #pragma once
 
 #include <cstdint>
@@ -13,7 +13,7 @@
 
 namespace kevt::pipeline {
 
-// Asked from any thread, unless somebody adds to it.
+// Several threads may look code up, as long as no thread adds any.
 class CodeStore {
  public:
   struct Place {
@@ -22,7 +22,7 @@ class CodeStore {
     std::uint32_t register_reads = 0;
   };
 
-  // For the kernel: who may run it, and for so many CPUs at most.
+  // Code for the kernel, and whether one event or several may run it. It runs on at most `code.cpus` CPUs.
   struct Bpf {
     model::BpfCode code;
     codegen::BpfUsers users = codegen::BpfUsers::One;
@@ -41,7 +41,8 @@ class CodeStore {
     return found == places_.end() ? nullptr : &found->second;
   }
   void add_bpf(std::string program, Bpf bpf) { bpf_.emplace(std::move(program), std::move(bpf)); }
-  // What runs `program` there, for these users, on a machine of so many CPUs.
+  // The code that runs `program` in that context, for these users, on a machine with `cpus` CPUs. nullptr: there is
+  // none.
   const model::BpfCode* find_bpf(const std::string& program, model::BpfContext context, codegen::BpfUsers users,
                                  unsigned cpus) const {
     const auto [first, last] = bpf_.equal_range(program);
@@ -51,7 +52,8 @@ class CodeStore {
     }
     return nullptr;
   }
-  // The `format` file (id 0) of an event whose types were another kernel's; of several kernels the first one's.
+  // Adds the `format` file (id 0) of an event whose code was made with another kernel's types. Of several kernels the
+  // first one's is kept.
   void add_format(std::string group_and_event, std::string format) {
     formats_.emplace(std::move(group_and_event), std::move(format));
   }
@@ -68,10 +70,10 @@ class CodeStore {
   std::unordered_map<std::string, std::string> formats_;
 };
 
-// Where code comes from that need not be compiled.
+// Where code comes from that need not be compiled again. Each pointer may be nullptr.
 struct MadeCode {
-  const CodeStore* precompiled = nullptr;  // by compiled scripts
-  CodeStore* kept = nullptr;               // compiled earlier; native code that is compiled now is added
+  const CodeStore* precompiled = nullptr;  // code of compiled scripts
+  CodeStore* kept = nullptr;               // code that was compiled earlier; native code compiled now is added
 };
 
 }  // namespace kevt::pipeline

@@ -67,7 +67,7 @@ std::optional<CheckedEvent> check_event(std::string_view line, const target::Tar
 
 std::optional<CheckedEvent> check_event(model::Definition written, const target::TargetEnv& env,
                                         const target::EventCatalog& catalog, Forms forms, diag::Sink& sink) {
-  // Model + world → checked model: names, symbols, types, limits; and where the bytes of a record lie.
+  // Model + target → checked model: names, symbols, types, limits; and the layout of the record.
   auto laid_out = check_and_lay_out(std::move(written), env, catalog, {}, sink);
   if (!laid_out) return std::nullopt;
   sema::CheckedDefinition& checked = laid_out->checked;
@@ -95,7 +95,7 @@ std::optional<model::FilterExpr> check_filter(std::string_view text, const Check
 
 namespace {
 
-// Code for the programs, equal ones once; notes in each event where its own is.
+// Makes code for the programs, once for equal ones, and notes in each event where its code is.
 Result<void> make_native(CompiledEvents& out, const std::vector<std::string>& names, codegen::KeepIr keep_ir,
                          MadeCode made) {
   auto code = KEVT_TRY(compile_programs(out.programs, names, keep_ir, made));
@@ -186,7 +186,7 @@ Result<CompiledEvents> compile_events(std::span<const CheckedEvent* const> event
     names.push_back("event" + std::to_string(i) + "_" + events[i]->definition.event);
   }
 
-  // What a runtime needs, and nothing of the compiler.
+  // The compiled events: what a runtime needs, and nothing of the compiler.
   for (std::size_t i = 0; i < events.size(); ++i) {
     model::CompiledEvent event;
     event.definition = events[i]->definition;

@@ -1,4 +1,4 @@
-// What code for both targets is compiled with: modules of a few programs, on all CPUs.
+// Helpers for compiling native and BPF code: modules of a few programs, on all CPUs.
 #pragma once
 
 #include <algorithm>
@@ -15,7 +15,7 @@ namespace kevt::pipeline {
 
 inline constexpr std::size_t kTogether = 16;  // programs in one module
 
-// Calls `work` for each of `count` numbers, on as many threads as there are CPUs.
+// Calls `work(i)` for each i in [0, count), on as many threads as there are CPUs. Returns when all calls have returned.
 template <class Work>
 void in_parallel(std::size_t count, Work work) {
   std::atomic<std::size_t> next = 0;
@@ -28,7 +28,7 @@ void in_parallel(std::size_t count, Work work) {
   take();
 }
 
-// Why there is anything to compile, where code was brought along.
+// Adds to `error` why LLVM was needed at all, if a compiled script brought code.
 inline std::unexpected<Error> failed(Error error, const CodeStore* made) {
   if (made == nullptr) return std::unexpected(std::move(error));
   return std::unexpected(std::move(error).while_doing("compiling what the compiled script has no code for"));

@@ -10,7 +10,7 @@
 namespace kevt::pipeline {
 
 std::vector<ParsedEvent> parse_events(std::span<const std::string> lines) {
-  constexpr std::size_t kAtOnce = 256;  // a thread makes a parser of its own: fewer are not worth one
+  constexpr std::size_t kAtOnce = 256;  // lines for one thread: each makes a parser, which fewer lines do not repay
   std::vector<ParsedEvent> parsed(lines.size());
   in_parallel((lines.size() + kAtOnce - 1) / kAtOnce, [&](std::size_t chunk) {
     for (std::size_t i = chunk * kAtOnce; i < std::min(lines.size(), (chunk + 1) * kAtOnce); ++i) {
@@ -30,7 +30,7 @@ std::optional<LaidOut> check_and_lay_out(model::Definition written, const target
                                          const target::EventCatalog& catalog, const sema::CheckRequest& request,
                                          diag::Sink& sink) {
   const bool uses_target_types = needs_types(written);
-  // Model + world → checked model: names, symbols, types, limits.
+  // Model + target → checked model: names, symbols, types, limits.
   auto checked = sema::check_definition(std::move(written), env, catalog, sink, request);
   if (!checked) return std::nullopt;
   // Where the bytes of a record lie.

@@ -1,9 +1,9 @@
-// The front half of the compiler, which everybody goes through who looks at a definition: `run` and scripts, the files
-// of a mount, `check`, the editor.
+// The front half of the compiler. All that look at a definition use it: `run` and scripts, the files of a mount,
+// `check`, the editor.
 //
-//   parsed definition ─► checked in a target, against the events that are there ─► laid out
+//   parsed definition ─► checked in a target, against the existing events ─► laid out
 //
-// FixedCatalog::add_probe makes it known to the definitions behind it.
+// FixedCatalog::add_probe then makes the event known to the definitions that follow.
 #pragma once
 
 #include <optional>
@@ -20,7 +20,7 @@
 
 namespace kevt::pipeline {
 
-// Lines as parse_event() reads each, on all CPUs, with the mistakes of each beside it.
+// Parses each line as parse_event() does, on all CPUs. One result for each line, with the line's mistakes.
 struct ParsedEvent {
   std::optional<model::Definition> definition;
   std::vector<diag::Diagnostic> mistakes;
@@ -30,13 +30,14 @@ std::vector<ParsedEvent> parse_events(std::span<const std::string> lines);
 struct LaidOut {
   sema::CheckedDefinition checked;
   model::RecordLayout layout;      // offsets are final
-  bool uses_target_types = false;  // as it was written: the target's types told what something in it means
+  bool uses_target_types = false;  // the target's types were needed to understand the definition as written
 };
 
-// Whether only types can tell what something in it means. Of a checked definition: nobody had them.
+// Whether types are needed to understand the definition. For a checked definition: types were needed, and none were
+// known.
 bool needs_types(const model::Definition& definition);
 
-// Mistakes go to `sink`, those of the record's size too: nullopt then.
+// nullopt: there are mistakes, which go to `sink`, also that the record is too large.
 std::optional<LaidOut> check_and_lay_out(model::Definition written, const target::TargetEnv& env,
                                          const target::EventCatalog& catalog, const sema::CheckRequest& request,
                                          diag::Sink& sink);

@@ -1,5 +1,5 @@
-// What stands between a right definition and a running probe: a form somebody runs, a place that is
-// there now, or that will be there when its library is loaded, addresses that can be found.
+// What a definition without mistakes needs to become a running probe: a form that a runtime runs, a place that
+// exists now or comes when its library is loaded, addresses that can be found.
 #include "compiler/pipeline/runnable.h"
 
 #include <algorithm>
@@ -14,8 +14,8 @@ namespace kevt::pipeline {
 
 namespace {
 
-// Programs on system calls are given the numbers of the call; what newer kernels put behind them in the record comes
-// later (perf_syscall_enter() of kernel/trace/trace_syscalls.c, 7.2).
+// Programs on system calls are run with the arguments of the call as numbers. Newer kernels append texts to the record,
+// but only after the program has run (perf_syscall_enter() of kernel/trace/trace_syscalls.c, 7.2).
 constexpr const char* kNoTextOfCalls =
     "programs on system calls are given no text behind the fields: read the argument itself (`$filename:ustring`)";
 
@@ -35,7 +35,7 @@ bool reads_text(const model::FetchBase& base) {
   return lower::is_text_field(base) || std::holds_alternative<model::CommBase>(base);
 }
 
-// Why the form is right but nobody runs it there; empty: somebody does.
+// Why no runtime runs this form in this target, although it has no mistakes; empty: one does.
 std::string why_not_run(const model::Definition& definition, const target::TargetEnv& env) {
   const bool of_kernel = definition.kind == model::EventKind::Fprobe || definition.kind == model::EventKind::Tprobe ||
                          definition.kind == model::EventKind::Watchpoint;
@@ -65,7 +65,7 @@ bool refuse(const model::Definition& definition, std::string why, diag::Sink& si
 
 }  // namespace
 
-// Forms that are right but that no runtime runs yet. They are refused here, never silently accepted.
+// Forms without mistakes that no runtime runs yet are refused here, never silently accepted.
 bool can_run(const model::Definition& definition, const target::TargetEnv& env, diag::Sink& sink) {
   std::string why = why_not_run(definition, env);
   return why.empty() || refuse(definition, std::move(why), sink);
@@ -130,7 +130,7 @@ bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& e
   return refuse(diag::Kind::OffsetNotMapped, "the program has no code of `" + file->path + "` there");
 }
 
-// Addresses that the code reads from its data block: known now, not when it was compiled.
+// The code reads these addresses from its data block.
 Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv& env) {
   for (model::SlotSource& slot : event.slots) {
     if (slot.kind == model::SlotKind::SharedCell || slot.kind == model::SlotKind::HitTable)

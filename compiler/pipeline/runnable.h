@@ -1,4 +1,4 @@
-// Rules about running, after the definition itself was found right.
+// Rules about running a definition that has no mistakes.
 #pragma once
 
 #include "common/error.h"
@@ -10,17 +10,18 @@
 
 namespace kevt::pipeline {
 
-// Whether a runtime runs this form there; reports NotSupportedByRuntime otherwise.
+// Whether a runtime runs this form in the target; if not, NotSupportedByRuntime is reported.
 bool can_run(const model::Definition& definition, const target::TargetEnv& env, diag::Sink& sink);
-// Binds an eprobe's `if` to the record it reads; false where code cannot ask it, which is reported.
+// Binds an eprobe's `if` to the record that the eprobe reads. False: a mistake, or a filter that code cannot evaluate,
+// was reported.
 bool attach_filter(const model::Definition& definition, const target::EventCatalog& catalog, CheckedEvent& event,
                    diag::Sink& sink);
-// Whether the probed place is in the target now (or the target knows no places); reports otherwise.
+// Whether the probed place is in the target now (or the target knows no places); if not, that is reported.
 bool is_there(const sema::CheckedDefinition& checked, const target::TargetEnv& env, diag::Sink& sink);
-// Whether the place is in a library that the target has not loaded, but that there is: a file, or a name by which the
-// dynamic linker would find one. A misspelt name is none.
+// Whether the place is in an existing library that the target has not loaded: a file, or a name by which the dynamic
+// linker would find one. A misspelt name is no such library.
 bool waits_for_library(const sema::CheckedDefinition& checked, const target::TargetEnv& env);
-// Fills SlotSource::address: what the code reads from its data block, known now and not when it was compiled.
+// Fills SlotSource::address: addresses that the code reads from its data block. They are known only where it runs.
 Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv& env);
 
 }  // namespace kevt::pipeline

@@ -1,12 +1,12 @@
-// Which BPF programs there are for events, and where each comes from.
+// Which BPF programs the events need, and where the code of each comes from.
 //
 //   p:a vfs_read n=$arg3   p:b vfs_write n=$arg3     one program, whose hits find their event by a cookie
 //   p:c vfs_read ino=file->f_inode->i_ino            from a .kevo that was made elsewhere: its code, with the numbers
 //   of
 //                                                    this kernel written into it
 //
-// Code with open numbers belongs to a layout shape (ir/type_relocations.h): what is read, in which order and how much
-// of it. Where that differs from what this kernel's types ask for the code does not fit, and is not taken.
+// Code with open numbers belongs to a layout shape (ir/type_relocations.h): what is read, in which order, and how many
+// bytes. If this kernel's types lead to another shape, the code does not fit, and is not taken.
 #include "compiler/pipeline/shared_bpf.h"
 
 #include <algorithm>
@@ -24,9 +24,10 @@ namespace {
 
 using codegen::BpfNumbers;
 using codegen::BpfUsers;
-using Tasks = std::vector<std::size_t>;  // numbers of those with the same code
+using Tasks = std::vector<std::size_t>;  // indices of tasks with the same code
 
-// `instruction` and the next are one 16-byte load: its number stands in the upper halves (struct bpf_insn).
+// Writes `number` into a 16-byte load, which is `instruction` and the next one: into the upper half of each (struct
+// bpf_insn).
 void write_number(model::BpfCode& code, std::uint32_t instruction, std::int64_t number) {
   constexpr std::uint64_t kLowHalf = 0xffff'ffff;
   const auto word = static_cast<std::uint64_t>(number);
@@ -36,7 +37,7 @@ void write_number(model::BpfCode& code, std::uint32_t instruction, std::int64_t 
   high = (high & kLowHalf) | (word & ~kLowHalf);
 }
 
-// nullopt: it asks for a number that the program does not have, as only a damaged file does.
+// Fills in the code's open numbers. nullopt: the code has a number that the program lacks (from a damaged file).
 std::optional<model::BpfCode> with_numbers(model::BpfCode code, const BpfTask& task) {
   const auto numbers = ir::type_relocations(*task.program, task.context);
   for (const model::BpfNumber& open : code.numbers) {
@@ -64,8 +65,8 @@ class Sharing {
   }
 
   Result<SharedBpf> share() {
-    // Behind what tells programs apart the event's number, where events cannot share one: each counts in its own
-    // tables.
+    // The last part of the key is the event's number if events cannot share a program: without a cookie, or with
+    // histograms, since each event counts in its own tables.
     std::map<std::tuple<model::BpfContext, std::string, bool, std::size_t>, Tasks> same;
     for (std::size_t i = 0; i < tasks_.size(); ++i) {
       const BpfTask& task = tasks_[i];
@@ -84,7 +85,7 @@ class Sharing {
     for (const std::size_t i : tasks) out_.places[i] = static_cast<std::uint32_t>(out_.programs.size());
   }
 
-  // Code that one event was to run serves several as a copy for each; code for several serves one.
+  // Code that was made for one event serves several events as one copy for each; code for several events serves one.
   bool take_made(const Tasks& tasks) {
     if (request_.made == nullptr) return false;
     const auto find = [&](BpfUsers users) {

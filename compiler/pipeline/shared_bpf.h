@@ -1,4 +1,4 @@
-// BPF code for many programs: equal ones are compiled once, and not at all where a compiled script has them.
+// BPF code for many programs: equal programs are compiled once, or not at all if a compiled script has their code.
 #pragma once
 
 #include <cstdint>
@@ -18,28 +18,28 @@ struct BpfTask {
   const ir::Program* program = nullptr;
   std::string name;  // unique; appears in the LLVM text and in errors
   model::BpfContext context = model::BpfContext::Kprobe;
-  // Whether the kernel's types told numbers of it. Code that was made with those open, for another kernel, is taken for
-  // such programs alone.
+  // Whether numbers in the program come from the kernel's types. Only for such a program code is taken that was made
+  // for another kernel with these numbers left open.
   bool uses_target_types = false;
 };
 
 struct BpfRequest {
   unsigned possible_cpus = 1;
   codegen::KeepIr keep_ir = codegen::KeepIr::No;
-  codegen::BpfNumbers numbers = codegen::BpfNumbers::Known;  // of programs that are `uses_target_types`
-  const CodeStore* made = nullptr;                           // what it has is not compiled
+  codegen::BpfNumbers numbers = codegen::BpfNumbers::Known;  // for programs with `uses_target_types`
+  const CodeStore* made = nullptr;                           // code in it is not compiled again; may be nullptr
 };
 
 struct SharedBpf {
   std::vector<model::BpfCode> programs;
-  std::vector<std::uint32_t> places;  // for each task, the program that is its code
+  std::vector<std::uint32_t> places;  // for each task the index of its code in `programs`
   std::string llvm_ir;
 };
 Result<SharedBpf> compile_bpf_programs(std::span<const BpfTask> tasks, const BpfRequest& request);
 
-// What code of `task` is kept under in a CodeStore.
+// The key under which a CodeStore keeps the code of `task`.
 std::string bpf_key(const BpfTask& task, codegen::BpfNumbers numbers);
-// Whether `made` has code for it, on a machine of so many CPUs.
+// Whether `made` has code for `task` on a machine with `possible_cpus` CPUs.
 bool is_made(const BpfTask& task, const CodeStore& made, unsigned possible_cpus);
 
 }  // namespace kevt::pipeline

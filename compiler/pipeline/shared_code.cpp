@@ -1,13 +1,13 @@
-// LLVM takes milliseconds for an event, and 1,000 probes with the same arguments are one program 1,000 times: what
-// differs, the event's id and address, is in the data block beside the code.
+// LLVM takes milliseconds for an event, and 1,000 probes with the same arguments are the same program 1,000 times:
+// their differences, the event's id and address, are in the data block beside the code.
 //
 //   p:a f x=%di     p:b g x=%di     r:c f v=$retval     p:d h y=%si      programs A A C D
 //   p:e i z=+8(%di)     p:j k z=+16(%di)                                   and E F, of one shape
 //   modules: [A] alone, as it will be copied        [C D] together, as LLVM's fixed cost is paid once for both
 //            [E F] as a family: compiled as one, then each gets its numbers
 //
-// Modules know nothing of each other, so that each CPU compiles one at a time (codegen::compile_modules). The result
-// does not depend on which. Programs are equal when their text form is.
+// Modules are independent, so each CPU compiles one at a time (codegen::compile_modules); the result does not depend on
+// which CPU. Programs are equal if their text forms are.
 #include "compiler/pipeline/shared_code.h"
 
 #include <algorithm>
@@ -24,15 +24,15 @@ namespace kevt::pipeline {
 
 namespace {
 
-// Programs that are compiled together, by the number of the first that is equal to each.
+// Programs that are compiled together. Of equal programs the index of the first stands for all.
 struct Module {
   std::vector<std::size_t> programs;
-  bool is_family = false;  // all of one shape: an image for each
+  bool is_family = false;  // all programs have one shape; each gets an image
 };
 
-// For each program the first one that equals it, and where it stands if it was made earlier.
+// Where code that was made earlier is.
 struct Made {
-  const CodeStore* store = nullptr;  // nullptr: to be compiled
+  const CodeStore* store = nullptr;  // nullptr: the program must be compiled
   const CodeStore::Place* place = nullptr;
 };
 struct Sorted {
@@ -50,7 +50,7 @@ Made find_native(const std::string& program, MadeCode made) {
 Sorted sort_programs(std::span<const ir::Program> programs, MadeCode made) {
   std::unordered_map<std::string_view, std::size_t> first;
   Sorted result;
-  result.texts.reserve(programs.size());  // the map looks into them
+  result.texts.reserve(programs.size());  // the map's keys are views of the texts
   for (std::size_t i = 0; i < programs.size(); ++i) {
     const std::string& text = result.texts.emplace_back(ir::print(programs[i]));
     const auto [known, added] = first.emplace(text, i);
@@ -60,7 +60,7 @@ Sorted sort_programs(std::span<const ir::Program> programs, MadeCode made) {
   return result;
 }
 
-// Those of each shape that are to be compiled, by the first of them.
+// Groups the programs that must be compiled by their shapes.
 std::vector<std::vector<std::size_t>> group_shapes(std::span<const ir::Program> programs, const Sorted& sorted) {
   std::unordered_map<std::string, std::size_t> known;
   std::vector<std::vector<std::size_t>> groups;
@@ -73,7 +73,7 @@ std::vector<std::vector<std::size_t>> group_shapes(std::span<const ir::Program> 
   return groups;
 }
 
-// Whoever asks for LLVM's text reads it with its numbers: there are no families then.
+// No families are made if LLVM's text is kept: its reader wants to see the numbers.
 std::vector<Module> plan_modules(std::span<const ir::Program> programs, const Sorted& sorted, codegen::KeepIr keep_ir) {
   std::vector<std::size_t> users(sorted.firsts.size());
   for (const std::size_t first : sorted.firsts) ++users[first];
@@ -97,7 +97,7 @@ std::vector<Module> plan_modules(std::span<const ir::Program> programs, const So
 
 using Outputs = std::vector<codegen::NativeOutput>;
 
-// Appends what was made of `module`, and notes where its programs are.
+// Appends the outputs of `module` to `code`, and notes where its programs are.
 void take_outputs(const Module& module, std::span<const ir::Program> programs, Outputs outputs, SharedCode& code) {
   std::size_t next = 0;
   for (codegen::NativeOutput& output : outputs) {
@@ -111,7 +111,7 @@ void take_outputs(const Module& module, std::span<const ir::Program> programs, O
   }
 }
 
-// What was compiled, for whoever asks for the same programs again.
+// Keeps the code that was compiled now, for later requests of the same programs.
 void keep_compiled(const SharedCode& code, const Sorted& sorted, CodeStore& kept) {
   std::unordered_map<std::uint32_t, std::uint32_t> where;
   for (std::size_t i = 0; i < sorted.firsts.size(); ++i) {
@@ -123,7 +123,7 @@ void keep_compiled(const SharedCode& code, const Sorted& sorted, CodeStore& kept
   }
 }
 
-// Images of the stores that are used, copied once each behind those that were compiled.
+// Copies each image that is used of a store once, behind the images that were compiled.
 class TakenImages {
  public:
   explicit TakenImages(SharedCode& code) : code_(code) {}

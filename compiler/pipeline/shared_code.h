@@ -1,4 +1,4 @@
-// Code for many programs: equal ones are compiled once, different ones on all CPUs.
+// Native code for many programs: equal programs are compiled once, different ones on all CPUs.
 #pragma once
 
 #include <cstdint>
@@ -15,19 +15,19 @@
 namespace kevt::pipeline {
 
 struct SharedCode {
-  // Where a program's code stands. Equal programs have the same place: one copy each is to be made of its image.
+  // Where a program's code is. Equal programs have the same place: each needs a copy of its own of the image.
   struct Place {
     std::uint32_t image = 0;  // index into images
     codegen::NativeEvent event;
-    std::uint32_t register_reads = 0;  // as of CompiledEvent
+    std::uint32_t register_reads = 0;  // as in CompiledEvent
   };
   std::vector<model::NativeImage> images;
   std::vector<Place> places;  // one per program
-  std::string llvm_ir;        // of all of them, when asked for
+  std::string llvm_ir;        // of all programs; only when asked for
 };
 
-// `names`: one per program, unique; they appear in the LLVM text only. What `made` has is taken from there; without
-// anything left to compile LLVM is not needed.
+// `names`: one per program, unique; they appear in the LLVM text only. Code that `made` holds is taken from there; if
+// nothing is left to compile, LLVM is not needed.
 Result<SharedCode> compile_programs(std::span<const ir::Program> programs, std::span<const std::string> names,
                                     codegen::KeepIr keep_ir, MadeCode made = {});
 

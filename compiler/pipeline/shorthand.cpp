@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::string_view kBlanks = " \t";
 
-// `line` with the blanks taken out of a place whose brackets are open at the end of its word; nullopt: there is none.
+// `line` without the blanks inside the brackets of its place; nullopt: the place has no such blanks.
 std::optional<std::string> joined_place(std::string_view line) {
   const std::size_t head = line.find_first_not_of(kBlanks);
   const std::size_t head_ends = line.find_first_of(kBlanks, head);

@@ -1,5 +1,5 @@
-// What people write in short, as the lines of the kernel's own language that it means (docs/adr/0032). It is replaced
-// before it is parsed, so that listings show what a kernel takes, too.
+// Short forms of definitions, and the lines of the kernel's own language that they mean (docs/adr/0032). They are
+// replaced before parsing, so listings show only lines that a kernel accepts.
 //
 //   p:ev app:provider:marker n=$arg1          uprobes at all places of the marker (usdt.h)
 //   p:ev app:Shape::scale(int, double)        a name of the source, with blanks between its parentheses
@@ -16,7 +16,7 @@
 
 namespace kevt::pipeline {
 
-// nullopt: `line` is what it is. What is wrong with a definition in short is one mistake.
+// The lines that replace `line`; nullopt: `line` is no short form and stays. An error: a mistake in a short form.
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_shorthand(std::string_view line,
                                                                                           const target::TargetEnv& env);
 

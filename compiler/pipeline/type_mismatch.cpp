@@ -1,10 +1,10 @@
-// A .kevo has code for its kernel's types; their sizes are part of it, their places are not.
+// A .kevo has code for the types of the kernel it was made for: the sizes of members are fixed, their offsets are not.
 //
 //   mode=file->f_mode      `u16 mode` here, `u32 mode` where it was compiled
 //
-// Problem: what is seen is that no code is there, what is wanted is the member to blame. Idea: the event's `format`
-// file is kept beside its code; the first field that another type tells of is named. Where all fields are alike the
-// code reads other things on the way to them, and the whole event is named.
+// Problem: it is only seen that no code fits; the user wants to know which member is to blame. Idea: the event's
+// `format` file is kept beside its code; the first field with another type is named. If all fields are alike, only
+// reads on the way to them differ, and the whole event is named.
 #include "compiler/pipeline/type_mismatch.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,7 @@ namespace kevt::pipeline {
 
 namespace {
 
-// The next `field:TYPE NAME;…signed:N;` of a format file, which begins behind it then; empty: no more.
+// Takes the next `field:TYPE NAME;…signed:N;` off the front of `format`; empty: there is no more.
 std::string_view next_field(std::string_view& format) {
   constexpr std::string_view kField = "\tfield:";
   const std::size_t at = format.find(kField);

@@ -10,8 +10,8 @@
 
 namespace kevt::pipeline {
 
-// `error` behind the events and arguments that the code brought along does not fit; as it is where there is none.
-// `tasks` has one element for each event.
+// Puts before `error` the events, and their arguments, that the code of a compiled script does not fit. Without such
+// events `error` is returned unchanged. `tasks` has one element for each event.
 Error with_type_mismatches(Error error, std::span<const CheckedEvent* const> events, std::span<const BpfTask> tasks,
                            const BpfRequest& request);
 

@@ -31,12 +31,12 @@ std::vector<Word> words_of(std::string_view line) {
   return words;
 }
 
-// As perf groups them.
+// The group that perf gives to such events.
 std::string group_of(const UsdtName& marker) { return "sdt_" + std::string(marker.provider); }
 
 using Problem = diag::Diagnostic;
 
-// In the kernel's words: there it is a symbol that nobody has.
+// The mistake has the kernel's error name: the kernel would look for a symbol of that name, and find none.
 Problem not_found(std::string_view line, const Word& place, const UsdtName& marker, const target::LookupError& why) {
   std::string detail = fmt::format("`{}` has no marker `{}:{}`", marker.file, marker.provider, marker.name);
   if (why.failure == target::LookupFailure::ModuleMissing)
@@ -55,7 +55,7 @@ Problem not_found(std::string_view line, const Word& place, const UsdtName& mark
           .fixits = {}};
 }
 
-// One definition, in the making.
+// Makes the lines of one definition.
 class Expansion {
  public:
   Expansion(std::string_view line, const std::vector<Word>& words, const UsdtName& marker,
@@ -85,7 +85,7 @@ class Expansion {
             .fixits = {}};
   }
 
-  // Without a name it has the one that perf gives it.
+  // The first word of each line; if no name is written, with the name that perf would give the event.
   std::string head() const {
     const std::string_view written = words_[0].text;
     if (written.contains(':')) return std::string(written);
@@ -97,7 +97,7 @@ class Expansion {
     return site.semaphore ? fmt::format("{}({:#x})", at, *site.semaphore) : at;
   }
 
-  // The number of an argument that `text` names at `at`: `$arg3`.
+  // The first `$argN` in `text`: N, and the length of that word in bytes.
   static std::optional<std::pair<std::size_t, std::size_t>> argument_in(std::string_view text) {
     const std::size_t at = text.find("$arg");
     if (at == std::string_view::npos) return std::nullopt;
@@ -117,7 +117,7 @@ class Expansion {
     return add_one(word, word.text, arguments);
   }
 
-  // `name=+8($arg1):string($arg2)`, whose operands are others at each place.
+  // Appends an argument as `name=+8($arg1):string($arg2)` to each place's line, with that place's operands.
   std::expected<void, Problem> add_one(const Word& word, std::string_view text, std::vector<std::string>& arguments) {
     const std::size_t equals = text.find('=');
     std::string_view name = equals == std::string_view::npos ? "" : text.substr(0, equals);
@@ -145,7 +145,8 @@ class Expansion {
     return {};
   }
 
-  // `:string($arg2)` at each place: the length is an operand, with its own type where it is all of the length.
+  // `:string($arg2)` at each place: the length is that place's operand, with the operand's type if nothing else is
+  // written in the parentheses.
   std::expected<std::vector<std::string>, Problem> types_with_lengths(const Word& word, std::string_view type) const {
     std::vector<std::string> types(sites_.size(), std::string(type));
     const auto named = argument_in(type);
@@ -176,7 +177,8 @@ class Expansion {
     return made;
   }
 
-  // One for all places, since they are one event's. A constant has the width of its immediate, which says nothing.
+  // One type for all places, since they belong to one event. Constants do not count unless all operands are constants:
+  // a constant's width is only that of its immediate.
   static std::string type_of(const std::vector<UsdtOperand>& operands) {
     const auto is_constant = [](const UsdtOperand& one) { return one.is_constant; };
     const bool all_constant = std::ranges::all_of(operands, is_constant);
@@ -197,7 +199,7 @@ class Expansion {
   const std::vector<Word>& words_;
   UsdtName marker_;
   std::span<const target::UsdtSite> sites_;
-  std::vector<std::vector<std::string_view>> operands_;  // of each site
+  std::vector<std::vector<std::string_view>> operands_;  // for each site
 };
 
 }  // namespace

@@ -5,7 +5,7 @@
 //   -4@-20(%rbp)  8@(%rax)     memory
 //   4@0x3010(%file)            memory of a name (target::UsdtSite)
 //
-// Not said by a fetch argument: 8@8(%rax,%rbx,4), two registers; 1@%ah; 8f@%xmm0.
+// No fetch argument can read 8@8(%rax,%rbx,4), which has two registers, or 1@%ah.
 #include "compiler/pipeline/usdt_operand.h"
 
 #include <fmt/format.h>
@@ -31,7 +31,8 @@ std::optional<std::int64_t> number(std::string_view text) {
   return static_cast<std::int64_t>(is_negative ? -value : value);
 }
 
-// The kernel's name of a register of any width: "eax" -> "ax", "r9d" -> "r9", "sil" -> "si". Empty: it has none.
+// The name that fetch arguments have for a register of any width: "eax" -> "ax", "r9d" -> "r9", "sil" -> "si". Empty:
+// they have none.
 std::string register_name(std::string_view written) {
   std::string name(written);
   if (name.size() >= 2 && name[0] == 'r' && name[1] >= '0' && name[1] <= '9') {

@@ -1,5 +1,5 @@
-// An argument of a marker, as the assembler wrote it: SIZE@OPERAND, of which a negative SIZE means a sign, and one with
-// an `f` floating point.
+// An argument of a marker, as the assembler wrote it: SIZE@OPERAND. A negative SIZE means a signed number, an `f`
+// behind SIZE floating point.
 #pragma once
 
 #include <expected>
@@ -17,10 +17,10 @@ struct UsdtOperand {
   bool is_constant = false;
 };
 
-// An error: why no fetch argument says it.
+// An error: why no fetch argument can read this operand.
 std::expected<UsdtOperand, std::string> usdt_operand(std::string_view text);
 
-// The operands of a note's arguments.
+// Cuts a note's arguments into operands.
 std::vector<std::string_view> split_usdt_arguments(std::string_view arguments);
 
 }  // namespace kevt::pipeline

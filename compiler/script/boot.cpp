@@ -8,9 +8,10 @@
 //   r vfs_read
 //
 // Problem: a comma stands for a blank and a semicolon for the end of a line, so neither can occur in a definition, and
-// every event is enabled. Idea: read by replacing them; write only what survives that. Of a parameter given twice
-// kernels up to 6.12 keep the last one, 7.x joins them: they are joined, with a note. Mirrors
-// setup_boot_kprobe_events() of kernel/trace/trace_kprobe.c and set_buf_size(), set_trace_boot_clock() of trace.c.
+// every event is enabled. Idea: read by replacing commas and semicolons; write only scripts that survive that. If a
+// parameter is given twice, kernels up to 6.12 keep the last one, 7.x joins them: here they are joined, with a note.
+// Mirrors setup_boot_kprobe_events() of kernel/trace/trace_kprobe.c and set_buf_size(), set_trace_boot_clock() of
+// trace.c.
 #include "compiler/script/boot.h"
 
 #include <fmt/format.h>

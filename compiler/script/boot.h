@@ -12,11 +12,12 @@
 
 namespace kevt::script {
 
-// A kernel command line, or what stands behind `kprobe_event=` alone. trace_event=, trace_buf_size= and trace_clock=
-// are read, too; parameters of other things are left out.
+// `text`: a kernel command line, or only the text behind `kprobe_event=`. trace_event=, trace_buf_size= and
+// trace_clock= are read, too; all other parameters are left out.
 ImportResult import_boot(std::string_view text);
 
-// The parameters of a script that has no mistakes, in one line. What the boot form cannot say is a mistake at its line.
+// The boot parameters for a script without mistakes, in one line. A script's line that the boot form cannot express is
+// a mistake.
 std::expected<std::string, std::vector<grammar::ScriptMistake>> write_boot(const model::Script& script);
 
 }  // namespace kevt::script

@@ -4,10 +4,10 @@
 //   p:b …    trigger hist:keys=x:d=common_timestamp.usecs-$t0       fine: `t0` is set
 //   event sched/sched_switch    trigger traceoff:oops               its form is wrong, whoever has the event
 //
-// Problem: a script may speak of events that nobody here knows (the kernel's own). Idea: what the catalog has is
-// checked as a write to the `trigger` file; of the rest the form alone, and the event is named as not checked. Where a
-// known event's trigger refers to one that is not known, the mistake "there is no such event" is none. Not here:
-// running them.
+// Problem: a script may name events that the catalog does not know (the kernel's own). Idea: a trigger of a known event
+// is checked as a write to the `trigger` file. Of any other trigger only the form is checked, and its event is listed
+// as not checked. If a known event's trigger refers to an unknown event, "there is no such event" is no mistake. Not
+// here: running triggers.
 #include "compiler/script/check_triggers.h"
 
 #include <algorithm>
@@ -22,7 +22,7 @@ namespace {
 
 using diag::Kind;
 
-// Mistakes that are about an event which is not in the catalog.
+// Whether a mistake may only mean that an event is not in the catalog.
 bool is_about_missing_event(Kind kind) {
   constexpr Kind kKinds[] = {Kind::TriggerEventMissing,   Kind::HistSubsysNotFound,     Kind::HistInvalidSubsysEvent,
                              Kind::HistEventFileNotFound, Kind::HistSynthEventNotFound, Kind::HistVarNotFound,

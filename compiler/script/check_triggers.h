@@ -17,22 +17,23 @@ namespace kevt::script {
 struct TriggerText {
   model::EventName event;
   std::string text;
-  std::string instance = {};  // whose it is; empty: of the top one
+  std::string instance = {};  // the instance it belongs to; empty: the top one
 };
 
 struct TriggerMistake {
-  std::size_t trigger = 0;  // into the triggers given
+  std::size_t trigger = 0;  // index of the trigger
   diag::Diagnostic diagnostic;
 };
 struct TriggerResult {
   std::vector<TriggerMistake> mistakes;  // at most one for each trigger
   std::vector<std::optional<std::string>>
-      listings;  // as the event's `trigger` file has them; absent: wrong or unchecked
+      listings;  // as the event's `trigger` file shows them; nullopt: wrong or unchecked
   std::vector<sema::Unchecked> unchecked;
 };
 
-// In the order given, each with those of its instance before it set. Of an event that the catalog lacks only the
-// trigger's form is checked; with CatalogScope::Partial that holds for the events it refers to, too.
+// Checks triggers in the order given; when a trigger is checked, the earlier ones of its instance are set. If the
+// catalog lacks the event, only the trigger's form is checked; with CatalogScope::Partial a trigger may also refer to
+// events that the catalog lacks.
 TriggerResult check_triggers(std::span<const TriggerText> triggers, const target::EventCatalog& catalog,
                              sema::CatalogScope scope, dialect::Dialect dialect = dialect::Dialect::superset());
 

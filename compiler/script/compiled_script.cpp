@@ -3,10 +3,10 @@
 //   "\x89KEVO\r\n\x1a"  version  agent's ABI  payload bytes  FNV-1a of the payload  payload
 //   text = length, bytes      list = count, items      numbers are 4 or 8 bytes, little endian
 //
-// Problem: the file decides what is executed, so nothing of it may be believed before it is checked. Idea: the checksum
-// first, then every length against what is left, every offset against its image. Lists grow as items are read, so a
-// count that lies allocates nothing. Not here: whether the code fits the target (pipeline: it must have made the very
-// same fetch program).
+// Problem: the file decides what is executed, so nothing in it may be trusted before it is checked. Idea: the checksum
+// first, then every length against the bytes that are left, every offset against its image. Lists grow as items are
+// read, so a false count allocates nothing. Not here: whether the code fits the target (pipeline: it takes code only
+// for exactly the same fetch program).
 #include "compiler/script/compiled_script.h"
 
 #include <fmt/format.h>
@@ -86,7 +86,7 @@ class CompiledWriter {
   std::string out_;
 };
 
-// After the first thing that is not there, everything reads as empty.
+// After the first failed read, every further read gives an empty value.
 class CompiledReader {
  public:
   explicit CompiledReader(std::string_view bytes) : left_(bytes) {}
@@ -181,7 +181,7 @@ bool is_consistent(const StoredEvent& event, const model::NativeImage& image) {
   return code && event.block <= size && block <= size - event.block;
 }
 
-// The kernel looks at what the instructions do; how the maps are laid out is for us to believe. One sink each.
+// The kernel checks the instructions, but the layout of the maps must be checked here. Each event has one sink.
 bool is_consistent(const StoredEvent& event, const model::BpfCode& code) {
   constexpr std::uint64_t kLoad16 = 0x18;  // BPF_LD | BPF_IMM | BPF_DW
   constexpr std::uint32_t kMostCpus = 1024;

@@ -2,8 +2,8 @@
 //
 //   p libc:malloc   →   kprobes/p_libc_malloc_0
 //
-// Problem: a filter belongs to a definition whose name may be generated, before any target is there. Idea: the
-// definition goes through sema with a world that knows nothing. Not here: its mistakes, they are reported elsewhere.
+// Problem: a filter belongs to a definition whose name may be generated, before any target is known. Idea: the
+// definition goes through sema with an environment that knows nothing.
 #include "compiler/script/event_name.h"
 
 #include "compiler/sema/sema.h"

@@ -15,13 +15,13 @@ struct NamedDefinition {
   model::Definition definition;
   model::EventName name;
 };
-// nullopt: the text is no definition, or has mistakes, which are reported (nobody is asked about functions and types).
+// nullopt: the text is no definition, or has mistakes, which are reported. Functions and types are not looked up.
 std::optional<NamedDefinition> name_definition(std::string_view text, diag::Sink& sink,
                                                dialect::Dialect dialect = dialect::Dialect::superset());
 std::optional<NamedDefinition> name_definition(std::string_view text,
                                                dialect::Dialect dialect = dialect::Dialect::superset());
 
-// "GROUP/EVENT", "GROUP:EVENT" or "GROUP.EVENT" cut in two; `system` is empty where only the event is named.
+// Cuts "GROUP/EVENT", "GROUP:EVENT" or "GROUP.EVENT" in two; `system` is empty if only the event is named.
 model::EventName split_event_name(std::string_view text);
 
 }  // namespace kevt::script

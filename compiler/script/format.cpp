@@ -3,9 +3,9 @@
 //   p:a   f   x=%di:u8#why            p:a f x=%di:u8  # why
 //   filter x>3                   →      filter x>3
 //
-// Problem: layout must never change what a line says. Idea: only blanks that the line's own reader does not see are
-// touched: definitions are words to the kernel, filters and triggers keep what stands in quotes, targets keep what is
-// escaped, too. A comment line is indented like the line below it. Not here: order, and mistakes.
+// Problem: layout must never change what a line means. Idea: only blanks that the line's own parser ignores are
+// changed: definitions are words to the kernel; filters and triggers keep text in quotes; targets keep escaped blanks,
+// too. A comment line is indented like the line below it. Not here: order, and mistakes.
 #include "compiler/script/format.h"
 
 #include "grammar/parse_definition_text.h"

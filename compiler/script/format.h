@@ -7,9 +7,9 @@
 
 namespace kevt::script {
 
-// The same lines in the same order: blanks made single outside quotes, what belongs to an event indented by two, no two
-// blank lines in a row and none at both ends. A script without mistakes stays one that says the same; formatting again
-// changes nothing.
+// The same lines in the same order. Outside quotes blanks become single, lines that belong to an event are indented by
+// two, no two blank lines follow each other, and none stands at the beginning or end. A script without mistakes keeps
+// its meaning; formatting again changes nothing.
 std::string format_script(const model::Script& script);
 
 }  // namespace kevt::script

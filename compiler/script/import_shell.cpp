@@ -7,11 +7,12 @@
 //   echo > /sys/kernel/tracing/kprobe_events
 //   mkdir /sys/kernel/tracing/instances/b                               →   instance b
 //
-// Problem: such a file acts in time: it cleans up, sets up, waits, reads, cleans up again, and a script has one state.
-// Idea: writes are applied in their order, `>` clears as the kernel does; what only takes away, behind the last
-// thing that sets up *and* behind a command that uses the trace, is the end of the session: kevtrace removes everything
-// itself. Whatever is not understood is reported with its line and left out: control flow, unknown variables, other
-// files. Not here: the shell's quoting (shell_commands.cpp), what definitions mean.
+// Problem: such a file acts in time: it cleans up, sets up, waits, reads, cleans up again, but a script has one state.
+// Idea: writes are applied in their order, and `>` clears as in the kernel. Commands that only remove things, behind
+// the last command that sets something up *and* behind a command that uses the trace, are the end of the session and
+// are dropped: kevtrace removes everything itself. Commands that are not understood are reported with their lines and
+// left out: control flow, unknown variables, other files. Not here: the shell's quoting (shell_commands.cpp), what
+// definitions mean.
 #include "compiler/script/import_shell.h"
 
 #include <fmt/format.h>
@@ -95,7 +96,7 @@ class Importer {
   std::size_t next_ = 0;
   std::size_t end_of_session_ = 0;  // commands from here on only clean up
   int cleanup_line_ = 0;
-  int shift_ = 0;  // of lines: text inside `sh -c`
+  int shift_ = 0;  // added to line numbers, for text inside `sh -c`
   bool any_enabled_ = false;
   ImportedEvents events_;
   ImportResult result_;

@@ -3,9 +3,9 @@
 //   write p:a f %di      →  p:a f %di          write -:a      →  gone
 //   write p:a g %si      →  (a second probe of the same event)
 //
-// Problem: texts that act one after the other become one that says how things are. Idea: the events are kept by name in
-// the order they appeared; the script is printed from them and laid out by the formatter. A definition that is wrong is
-// kept as it was written, with its mistake reported, so that nothing is lost. Not here: whose texts they are
+// Problem: commands that act one after the other become a script that describes a state. Idea: the events are kept by
+// name in the order they appeared; the script is printed from them and laid out by the formatter. A wrong definition is
+// kept as it was written, and its mistake is reported, so that nothing is lost. Not here: where the commands come from
 // (import_shell.cpp, boot.cpp).
 #include "compiler/script/imported.h"
 
@@ -155,7 +155,7 @@ ImportedEvents::Event* ImportedEvents::find(const model::EventName& name, const 
   return found == events_.end() ? nullptr : &*found;
 }
 
-// The kernel where something is the kernel's; a file where all probes lie in that file.
+// The target: the kernel if any event is the kernel's; a file if all probes lie in that file.
 std::string ImportedEvents::target() const {
   bool kernel = false;
   std::set<std::string> files;

@@ -1,4 +1,4 @@
-// What shell files and boot parameters say about events, collected in their order and written as an event script.
+// The events that shell files and boot parameters set up, collected in their order and written as an event script.
 #pragma once
 
 #include <optional>
@@ -13,7 +13,7 @@
 
 namespace kevt::script {
 
-// What was not taken, or is wrong, with the line of the imported text (1-based).
+// Something that was left out, or is wrong, with the line of the imported text (1-based).
 struct ImportMistake {
   int line = 1;
   diag::Diagnostic diagnostic;
@@ -28,7 +28,7 @@ struct ImportResult {
   std::vector<ImportNote> notes;
 };
 
-// Which of the files that take definitions.
+// The files to which definitions are written.
 enum class DefinitionsFile : std::uint8_t { Kprobe, Uprobe, Synthetic, Dynamic };
 
 // The state of the tracing directory that the texts would leave, as far as it is known.
@@ -36,16 +36,17 @@ class ImportedEvents {
  public:
   struct Event {
     model::EventName name;
-    std::string instance;  // whose switches, filter and triggers they are; empty: the top one's
+    std::string instance;  // of the switches, filter and triggers; empty: the top one
     std::vector<std::string> comments;
-    std::vector<std::string> definitions;  // empty: an event that is there already
+    std::vector<std::string> definitions;  // empty: an event that exists already
     std::vector<model::Definition> parsed;
     std::optional<std::string> filter;
     std::vector<std::string> triggers;
     std::optional<bool> enabled;
   };
 
-  // One line written to `file`, without its comment. Blank: nothing. What is wrong goes to `log`, and is kept as it is.
+  // Applies one line that is written to `file`, without its comment; a blank line does nothing. Mistakes go to `log`; a
+  // wrong definition is kept as it is written.
   void write_line(DefinitionsFile file, std::string_view text, int line, ImportResult& log);
   // The file was opened for truncation.
   void clear(DefinitionsFile file);
@@ -55,12 +56,12 @@ class ImportedEvents {
     std::optional<std::string> output;
   };
 
-  // The event of that name in an instance; made where it is not known.
+  // The event of that name in an instance; it is added if it is not known.
   Event& event(const model::EventName& name, const std::string& instance = {});
   Event* find(const model::EventName& name, const std::string& instance = {});
-  // What the top instance has of a group.
+  // The names of the top instance's events of a group.
   std::vector<model::EventName> names_of(const std::string& system) const;
-  Instance& instance(const std::string& name);  // made where it is not known
+  Instance& instance(const std::string& name);  // added if it is not known
   void remove_instance(const std::string& name);
   std::vector<Event>& all() { return events_; }
   const std::vector<Event>& all() const { return events_; }
@@ -70,12 +71,12 @@ class ImportedEvents {
 
   model::ScriptOptions options;
 
-  // The script. Where nothing was enabled, everything is on; else `enable 0` stands at what is off.
+  // The script. If no event was enabled, all are on; otherwise events that are off have a line `enable 0`.
   std::string script() const;
 
  private:
   void define(model::Definition definition, std::string text);
-  // False: nothing of that name, or more than is known.
+  // False: there is no event of that name, or the deletion means more than is known here.
   bool remove(const model::Deletion& deletion);
   std::string head() const;
   std::string target() const;

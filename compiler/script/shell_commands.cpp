@@ -5,8 +5,8 @@
 //   "/sys/kernel/tracing/kprobe_events"
 //
 // Problem: what a shell writes depends on quotes, variables, continued lines and here-documents. Idea: POSIX quoting
-// rules and variables that were assigned plain text before; everything a shell would have to run for (`$(…)`,
-// arithmetic, unset variables) is marked unknown and left to the caller to refuse.
+// rules, and variables that were assigned plain text before. Values that only a running shell knows (`$(…)`,
+// arithmetic, unset variables) are marked unknown, and the caller refuses them.
 // Not here: pathname expansion, what commands mean, and control flow: `if`, `do`, `}` are words like others.
 #include "compiler/script/shell_commands.h"
 
@@ -89,7 +89,7 @@ void CommandReader::finish(AfterCommand after) {
   remember_assignments();
 }
 
-// NAME=TEXT words in front of nothing, or behind `export` and its like.
+// Remembers assignments: a command of NAME=TEXT words only, or such words behind `export` and its like.
 void CommandReader::remember_assignments() {
   const std::vector<ShellWord>& words = commands_.back().words;
   const auto is_assignment = [](const ShellWord& word) {

@@ -10,17 +10,17 @@
 namespace kevt::script {
 
 struct ShellWord {
-  std::string text;  // quotes removed, variables that were assigned before replaced
-  // The first `$NAME`, `$(…)` or `…` that nobody knows; it stands in `text` as written.
+  std::string text;  // without quotes; variables that were assigned before are replaced
+  // The first `$NAME`, `$(…)` or `…` whose value is not known; `text` has it as written.
   std::optional<std::string> unknown;
-  bool is_quoted = false;  // any part of it
+  bool is_quoted = false;  // whether any part of the word is quoted
 };
 
 enum class RedirectKind : std::uint8_t { Truncate, Append, HereDocument, Other };
 struct ShellRedirect {
   RedirectKind kind = RedirectKind::Other;
   int descriptor = 1;
-  ShellWord target;  // a file; of a here-document its text
+  ShellWord target;  // the file; for a here-document its text
 };
 
 enum class AfterCommand : std::uint8_t { End, Pipe };
@@ -29,8 +29,8 @@ struct ShellCommand {
   std::vector<ShellWord> words;
   std::vector<ShellRedirect> redirects;
   AfterCommand after = AfterCommand::End;
-  std::optional<std::string> comment;  // a comment line, with its '#'; then there is nothing else
-  std::string broken;                  // what was not understood of it: "a quote is not closed"
+  std::optional<std::string> comment;  // a comment line, with its '#'; then the command has nothing else
+  std::string broken;                  // what was not understood: "a quote is not closed"; or empty
 };
 
 // In the order of the text. Assignments (`T=/sys/kernel/tracing`) are commands, too, and are followed.

@@ -1,4 +1,4 @@
-// Words of the shell that import_shell.cpp knows: commands without effect here, readers, what opens and closes blocks.
+// Words of the shell that import_shell.cpp knows: commands without effect here, readers, openers and closers of blocks.
 #pragma once
 
 #include <algorithm>

@@ -11,16 +11,16 @@ namespace kevt::script {
 
 using Words = std::span<const ShellWord>;
 
-// A text that reaches a file.
+// A text that is written to a file.
 struct Write {
   std::string text;
-  std::optional<std::string> unknown;  // a variable in it
+  std::optional<std::string> unknown;  // a variable in `text` whose value is not known
   const ShellWord* file = nullptr;
   RedirectKind mode = RedirectKind::Truncate;
   int line = 1;
 };
 
-// `after`: the command behind a pipe, which may be `tee FILE`. nullopt: it writes no text that is known here.
+// `after`: the command behind a pipe, which may be `tee FILE`; or nullptr. nullopt: the command writes no known text.
 std::optional<Write> write_of(const ShellCommand& command, const ShellCommand* after);
 
 // The words of a command without `sudo` and its like in front.

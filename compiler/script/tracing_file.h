@@ -28,12 +28,12 @@ struct TracingFile {
   TracingFileKind kind;
   DefinitionsFile definitions = DefinitionsFile::Dynamic;  // Definitions
   model::EventName event;                                  // Event…; GroupEnable: `system` alone
-  std::string instance = {};                               // whose file it is; empty: the top one's
+  std::string instance = {};                               // the instance that has the file; empty: the top one
 };
 
-// nullopt: no file of it that an event script can speak of.
+// nullopt: the path is no tracing file that an event script can express.
 std::optional<TracingFile> tracing_file(std::string_view path);
-// The name of an instance whose folder the path is.
+// If the path is the folder of an instance: the instance's name.
 std::optional<std::string> instance_folder(std::string_view path);
 
 }  // namespace kevt::script

@@ -4,8 +4,8 @@
 //   %di:u23     →  "`u32` is near it", write `u32`              $retvl     →  write `$retval`
 //
 // Problem: the kernel says what is wrong, seldom what is right. Idea: look at the text at the diagnostic's column once
-// more. A fix-it is added only where there is one thing that can be meant; where there are more they become a note.
-// Not here: near names of functions; whoever knows the functions adds them.
+// more. A fix-it is added only if the user can have meant one thing alone; several possibilities become a note.
+// Not here: near names of functions, which the rules that look up functions add.
 #include "compiler/sema/advice.h"
 
 #include <fmt/format.h>
@@ -55,7 +55,7 @@ std::string_view token(std::string_view text, std::size_t begin, std::string_vie
   return text.substr(begin, text.find_first_of(stops, begin) - begin);
 }
 
-// The names nearest to a misspelt one: of those within two edits (one for short names) the closest.
+// The names closest to a misspelt one, if they are within two edits (one for short names).
 std::vector<std::string_view> nearest(std::string_view wanted, const std::vector<std::string_view>& names) {
   constexpr std::size_t kShort = 4;
   unsigned best = wanted.size() < kShort ? 1 : 2;
@@ -92,7 +92,7 @@ class Adviser {
   }
   void note(std::string text) { diagnostic_.notes.insert(diagnostic_.notes.begin(), {std::move(text)}); }
 
-  // Offers what is nearest to the `size` bytes at `begin`; `sigil` stands in front of names.
+  // Offers the names nearest to `wanted`, which stands at `begin`; `sigil` is written before each name.
   void offer(std::size_t begin, std::string_view wanted, std::string_view sigil,
              const std::vector<std::string_view>& names) {
     const std::vector<std::string_view> near = nearest(wanted, names);
@@ -101,7 +101,7 @@ class Adviser {
     std::string list;
     for (const std::string_view name : near) list += fmt::format("{}`{}{}`", list.empty() ? "" : ", ", sigil, name);
     note(fmt::format("near it: {}", list));
-    constexpr std::size_t kTellingBytes = 3;  // shorter names are near to too much
+    constexpr std::size_t kTellingBytes = 3;  // a shorter name is near to too many others
     if (near.size() == 1 && wanted.size() >= kTellingBytes)
       replace(begin - sigil.size(), begin + wanted.size(), std::string(sigil) + std::string(near[0]));
   }
@@ -153,7 +153,7 @@ class Adviser {
     const std::string_view suffix = token(text_, at_, " ");
     if (target::edit_distance(suffix, kReturn, 2) <= 2) replace(at_, at_ + suffix.size(), std::string(kReturn));
   }
-  // A place alone: `open64`, `libc:open64 …`.
+  // The text begins with a place instead of a kind: `open64`, `libc:open64 …`.
   void fix_event() {
     const std::string_view word = token(text_, 0, " ");
     const std::string_view head = token(word, 0, ":");

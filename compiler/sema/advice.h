@@ -7,7 +7,7 @@
 
 namespace kevt::sema {
 
-// Adds notes and fix-its to a diagnostic, from its command's text alone. Once for each diagnostic.
+// Adds notes and fix-its to a diagnostic, from its command's text alone. Call it once for each diagnostic.
 void advise(diag::Diagnostic& diagnostic);
 
 }  // namespace kevt::sema

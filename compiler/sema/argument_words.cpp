@@ -23,7 +23,7 @@ class ArgumentWords {
  public:
   ArgumentWords(DefinitionCheck& check, const PlaceTypes& place) : check_(check), place_(place) {}
 
-  // False: reported, and the arguments are not looked at.
+  // False: a mistake was reported, and the arguments must not be resolved.
   bool expand();
 
  private:
@@ -43,7 +43,7 @@ class ArgumentWords {
 
   DefinitionCheck& check_;
   const PlaceTypes& place_;
-  std::size_t used_ = 0;  // bytes of the names
+  std::size_t used_ = 0;  // bytes of the parameters' names so far
 };
 
 std::string ArgumentWords::parameter_name(std::uint32_t index) const {
@@ -60,7 +60,7 @@ bool ArgumentWords::take_room(std::size_t bytes, const FetchArg& arg) {
   return true;
 }
 
-// The word is now argument `out.size()`; a name that says its number goes with it.
+// Appends `arg`, which comes from word `index`, to `out`. A default name `argN` gets the new number.
 void ArgumentWords::keep(std::size_t index, FetchArg arg, std::int32_t longer, std::vector<FetchArg>& out) {
   if (!arg.name_written && arg.name == fmt::format("arg{}", index + 1)) arg.name = fmt::format("arg{}", out.size() + 1);
   out.push_back(std::move(arg));
@@ -87,7 +87,7 @@ bool ArgumentWords::expand_all(std::size_t index, std::vector<FetchArg>& out) {
   return true;
 }
 
-// `$argN[:TYPE]`, whatever its type: the number is looked at first.
+// Replaces `$argN[:TYPE]`. The type is not checked here: the kernel looks at the number first.
 bool ArgumentWords::expand_number(std::size_t index, std::vector<FetchArg>& out) {
   FetchArg arg = check_.definition.args[index];
   const std::string_view text = argument_word(check_.definition, arg);
@@ -113,7 +113,7 @@ bool ArgumentWords::expand_number(std::size_t index, std::vector<FetchArg>& out)
   return true;
 }
 
-// `$arg*` that stays what it is. True: the arguments are looked at.
+// Reports each `$arg*` as an unknown variable and leaves it unreplaced. True: the arguments are resolved all the same.
 bool ArgumentWords::refuse_as_variables(std::uint32_t logged, bool (*is_all)(const FetchArg&)) {
   check_.replaced.unknown_arguments = logged;
   const std::vector<FetchArg>& args = check_.definition.args;
@@ -142,7 +142,7 @@ bool ArgumentWords::expand() {
       args.erase(all);  // a function without parameters has no arguments to show
       return true;
     }
-    // The kernel speaks of the last such word.
+    // The kernel reports the last such word.
     const FetchArg& last = *std::ranges::find_if(args.rbegin(), args.rend(),
                                                  [&](const FetchArg& arg) { return is_all(arg) || is_number(arg); });
     if (check_.has(dialect::Feature::AllArgumentsGoesOn)) return refuse_as_variables(last.span.begin, is_all);
@@ -165,13 +165,13 @@ bool ArgumentWords::expand() {
   return true;
 }
 
-// Mistakes that the parser found know their words by what they were.
+// Moves the parser's mistakes to the arguments' new numbers: the parser counted the words as written.
 void ArgumentWords::renumber() const {
   const auto& arguments = check_.replaced.arguments;
   for (diag::Diagnostic& mistake : check_.sink.take()) {
     const bool in_argument = mistake.order >= diag::kStepArguments && mistake.order < diag::kStepCounter;
     const std::size_t word = (mistake.order - diag::kStepArguments) / diag::kStepsPerArgument;
-    // What is reported of `...` knows its place already.
+    // NoArgBody, the mistake about `...`, has the new number already.
     const auto now = std::ranges::find(arguments, word, &ReplacedWords::Argument::word);
     if (in_argument && now != arguments.end() && mistake.kind != diag::Kind::NoArgBody) {
       const auto moved = static_cast<std::uint32_t>(now - arguments.begin() - static_cast<std::ptrdiff_t>(word));
@@ -181,7 +181,7 @@ void ArgumentWords::renumber() const {
   }
 }
 
-// Names that parameters brought.
+// Reports names that two arguments have, now that parameters gave some of them.
 void ArgumentWords::check_names() {
   const std::vector<FetchArg>& args = check_.definition.args;
   for (std::size_t i = 0; i < args.size(); ++i) {
@@ -194,7 +194,7 @@ void ArgumentWords::check_names() {
   }
 }
 
-// Names that no argument can have, where no argument is known at all.
+// Changes the kind of mistakes about unknown names if the function has no known parameters at all.
 void ArgumentWords::rename_unknown() const {
   if (place_.function && place_.function->parameters != 0) return;
   for (diag::Diagnostic& mistake : check_.sink.take()) {

@@ -13,19 +13,20 @@ namespace kevt::sema {
 
 inline constexpr std::string_view kArgumentWord = "$arg";
 
-// What is known of the types at a definition's place.
+// The types that are known at a definition's place.
 struct PlaceTypes {
   target::TypeSource source = target::TypeSource::None;
   std::optional<target::FunctionTypes> function;
-  std::string why;  // there is none
+  std::string why;  // why there is no `function`; may be empty
 };
 
-// The argument as it was written.
+// The argument as it was written: a view of the definition's command.
 std::string_view argument_word(const model::Definition& definition, const model::FetchArg& arg);
-// At the word's column, with the function's prototype, or why it is not known, as its note.
+// Reports `finding` at the argument's column. Its note is the function's prototype, or why that is not known.
 void report_argument_word(DefinitionCheck& check, const PlaceTypes& place, Finding finding, const model::FetchArg& arg);
 
-// Replaces the definition's arguments. False: a mistake is reported, and the arguments are not looked at.
+// Replaces `$arg*` and `$argN` among the definition's arguments. False: a mistake was reported, and the arguments must
+// not be resolved.
 bool expand_argument_words(DefinitionCheck& check, const PlaceTypes& place);
 
 }  // namespace kevt::sema

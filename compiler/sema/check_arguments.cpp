@@ -19,7 +19,7 @@ namespace {
 
 using dialect::Feature;
 
-// Where nobody knows the types. A program's are looked up in debug information once the function is there.
+// What a name needs when its types are not known. A program's types are looked up once the function is loaded.
 std::string_view what_names_need(const target::TargetEnv& env) {
   if (env.type_source() != target::TypeSource::DebugInformation)
     return "needs types: the kernel's (BTF), or debug information of a program (`-- CMD`)";
@@ -119,7 +119,7 @@ class BaseCheck {
   const target::CatalogEntry* attached_;
 };
 
-// A vector register holds a double where nothing else is said.
+// A vector register without a written type is read as a double.
 void imply_float(model::FetchArg& arg) {
   const auto* base = std::get_if<model::RegisterBase>(&arg.expr.base);
   if (arg.type.written || !arg.expr.dereferences.empty() || base == nullptr || arg.type.kind == model::TypeKind::Float)
@@ -159,7 +159,7 @@ void resolve_field(model::FetchArg& arg, const target::CatalogEntry& attached) {
   }
 }
 
-// From 6.5 on the expression is read first, and the caret stands where that left it.
+// From 6.5 on the kernel reads the expression first, and the caret stands where that reading ended.
 Finding too_big(const DefinitionCheck& check, std::size_t argument) {
   const bool late = check.has(Feature::CaretInDereference);
   const model::FetchArg& arg = check.definition.args[argument];
@@ -169,7 +169,7 @@ Finding too_big(const DefinitionCheck& check, std::size_t argument) {
           .errno_value = E2BIG};
 }
 
-// `%pd` was expanded to dereferences with offsets nobody knows here.
+// Refuses `%pd` if types are needed for the offsets of its dereferences and are not known.
 void refuse_file_name(DefinitionCheck& check, std::size_t argument) {
   const model::FetchArg& arg = check.definition.args[argument];
   const bool variable = std::holds_alternative<model::VariableBase>(arg.expr.base);
@@ -203,7 +203,7 @@ std::uint32_t leaf_column(const model::Definition& definition, const model::Fetc
 
 std::uint32_t body_column(const DefinitionCheck& check, const model::FetchArg& arg) {
   if (!check.has(Feature::CaretInDereference) || arg.expr.dereferences.empty()) return arg.expr_span.begin;
-  // Behind the outermost '(', or at the last field. What types added was not written.
+  // Behind the outermost '(', or at the last field if types added the outermost dereference: that one was not written.
   const model::Dereference& outer = arg.expr.dereferences.back();
   if (outer.span.end == 0) return arg.expr.field_column != 0 ? arg.expr.field_column : arg.expr_span.begin;
   return outer.span.end + 1 - uncounted_bytes(check.definition, outer);
@@ -213,7 +213,7 @@ void check_entry_arguments(const DefinitionCheck& check) {
   constexpr std::size_t kMaxEntryArguments = 15;
   const model::EventKind kind = check.definition.kind;
   const bool by_function = kind == model::EventKind::Fprobe || kind == model::EventKind::Tprobe;
-  // The kernel's limit of function probes is what runtimes keep for every kind.
+  // Runtimes apply the kernel's limit for function probes to every kind of probe.
   const bool limited =
       check.request.newer_forms == NewerForms::Refused || (by_function && check.has(Feature::EntryArgsLimit));
   if (check.definition.probe_kind != model::ProbeKind::Return || !limited) return;
@@ -232,7 +232,7 @@ void check_entry_arguments(const DefinitionCheck& check) {
 
 namespace {
 
-// `enum` of what no type is known of.
+// Refuses `enum` for an argument whose type is not known.
 void refuse_nameless(const DefinitionCheck& check, std::size_t argument) {
   const model::FetchArg& arg = check.definition.args[argument];
   if (arg.type.kind != model::TypeKind::Enum || arg.type.names || arg.needs_types) return;
@@ -253,7 +253,7 @@ void check_expression(DefinitionCheck& check, std::size_t argument, const target
   if (attached != nullptr) resolve_field(arg, *attached);
 }
 
-// A number, as any other argument that has no name.
+// Checks the length of a text as if it were an argument of its own: it must be a number.
 void check_length(DefinitionCheck& check, std::size_t argument, const target::CatalogEntry* attached) {
   model::FetchArg& arg = check.definition.args[argument];
   const LengthInPlace length(arg);

@@ -52,7 +52,7 @@ void check_eprobe(DefinitionCheck& check) {
   check_existing(check);
 }
 
-// Of the kernel's own functions, tracepoints and memory; a program's functions have other letters.
+// Refuses `f`, `t` and `w` probes outside a kernel; for a function of a program the message names the right letter.
 void check_unsupported(const DefinitionCheck& check) {
   const model::Definition& definition = check.definition;
   const bool returns = definition.probe_kind == model::ProbeKind::Return;
@@ -119,7 +119,7 @@ void run_rules(DefinitionCheck& check) {
   }
 }
 
-// Later findings about an argument mostly follow from its first one.
+// Keeps the first mistake of each argument: later ones mostly follow from it.
 void keep_first_per_argument(diag::Sink& sink) {
   std::set<std::uint32_t> seen;
   for (diag::Diagnostic& diagnostic : sink.take()) {
@@ -129,7 +129,7 @@ void keep_first_per_argument(diag::Sink& sink) {
   }
 }
 
-// The kernel logged that before it went on to the first mistake.
+// Adds the kernel's entry about `$arg*` to the first mistake: the kernel logs that entry and goes on to the mistake.
 void log_unknown_arguments(const DefinitionCheck& check) {
   if (!check.replaced.unknown_arguments) return;
   std::vector<diag::Diagnostic> mistakes = check.sink.take();

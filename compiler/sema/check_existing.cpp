@@ -16,17 +16,17 @@ namespace {
 void report(const DefinitionCheck& check, diag::Kind kind, std::uint32_t column) {
   const bool function =
       check.definition.kind == model::EventKind::Fprobe || check.definition.kind == model::EventKind::Tprobe;
-  // Since `f` takes no number of instances, whatever fails when it is registered is EINVAL.
+  // In kernels whose `f` takes no number of instances, every failure to register an `f` probe is EINVAL.
   const bool plain = function && check.request.dialect.version() && !check.has(dialect::Feature::FprobeMaxactive);
   check.report({.kind = kind, .column = column, .order = diag::kStepExisting, .errno_value = plain ? EINVAL : EEXIST});
 }
 
-// Bitfields are their container's unsigned type.
+// A bit field is stored as the unsigned type of its container.
 model::TypeKind stored_kind(const model::TypeSpec& type) {
   return type.kind == model::TypeKind::Bitfield ? model::TypeKind::Unsigned : type.kind;
 }
 
-// The event has one `format`, which names the values.
+// Whether two types name the same values: the event has one `format` file, which lists the names.
 bool same_names(const model::TypeSpec& a, const model::TypeSpec& b) {
   if (!a.names || !b.names) return a.names == b.names;
   return a.bit_width == b.bit_width &&
@@ -87,7 +87,7 @@ bool same_probe(const model::Definition& a, const model::Definition& b) {
          std::ranges::equal(a.args, b.args, {}, &model::FetchArg::text, &model::FetchArg::text);
 }
 
-// One byte of a file has one semaphore; none counts as offset 0.
+// All probes of one byte of a file must name the same semaphore; no semaphore counts as offset 0.
 void check_reference_counter(const DefinitionCheck& check) {
   const auto& place = std::get<model::FilePlace>(check.definition.place);
   for (const model::Definition* other : check.catalog.probes_of(model::EventKind::Uprobe)) {
@@ -117,7 +117,7 @@ void check_append(const DefinitionCheck& check, const std::vector<std::shared_pt
   }
 }
 
-// Up to 6.12 a tracepoint had room for one such probe, whatever its event.
+// Up to 6.12 a tracepoint takes one `t` probe, whatever the event's name.
 void check_tracepoint(const DefinitionCheck& check) {
   if (!check.has(dialect::Feature::OneTracepointProbe)) return;
   for (const model::Definition* other : check.catalog.probes_of(model::EventKind::Tprobe)) {
@@ -130,7 +130,7 @@ void check_tracepoint(const DefinitionCheck& check) {
   }
 }
 
-// `f` and `t` are one kind of event, and two kinds of probes.
+// `f` and `t` probes may share an event, although they are two kinds of probes.
 bool is_own(target::EventOwner owner, model::EventKind kind) {
   const auto is_function = [](target::EventOwner one) {
     return one == target::EventOwner::Fprobe || one == target::EventOwner::Tprobe;

@@ -14,7 +14,7 @@ namespace {
 constexpr std::size_t kMaxComponentBytes = 255;
 constexpr std::size_t kMaxPathBytes = 4095;
 
-// Why a path that is not there could not be walked: the first component that stops.
+// The errno of a path that does not exist: that of the first component that cannot be walked.
 int walk_errno(const DefinitionCheck& check, std::string_view path) {
   if (path.size() > kMaxPathBytes) return ENAMETOOLONG;
   std::size_t begin = 0;

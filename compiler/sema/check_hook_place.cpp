@@ -4,9 +4,9 @@
 //   w r@jiffies         →  FailRegProbe: x86 has no such watchpoint
 //   t no_such_thing     →  NoTracepoint                          t sched_switch $arg9  →  NoBtfarg
 //
-// Problem: the kernel's own `f` names what ftrace has, patterns and several functions of one name among it, and its `t`
-// waits for modules. Idea: what we run stands at one function or tracepoint that is there now; all else is said here,
-// with the kernel's words for it. Not here: expressions (check_arguments.cpp).
+// Problem: the kernel's own `f` takes patterns and names that several functions have, and its `t` waits for modules.
+// Idea: our probe stands at exactly one function or tracepoint that is loaded now; anything else is refused here, with
+// the kernel's error names. Not here: expressions (check_arguments.cpp).
 #include <fmt/format.h>
 
 #include "compiler/sema/definition_check.h"
@@ -69,7 +69,7 @@ void check_watched_memory(DefinitionCheck& check, const model::WatchPlace& place
   std::uint64_t address = static_cast<std::uint64_t>(place.offset);
   if (place.symbol) {
     const auto found = check.env.find_data(*place.symbol);
-    if (!found) return;  // reported by others
+    if (!found) return;  // check_watchpoint() reports it
     address += found->address;
   }
   check.place_address = address;

@@ -3,7 +3,7 @@
 //   p vfs_read+1         →  BadInsnBndry, EILSEQ
 //   p vfs_read @nosymbol →  BadProbeAddr with the caret at the PLACE: that is where the kernel puts it
 //
-// A place whose module is not loaded is not looked at: it waits, symbols and all.
+// A place whose module is not loaded is not checked, and its data symbols are not either: the probe waits.
 // Mirrors __register_trace_kprobe() of kernel/trace/trace_kprobe.c and register_kprobe() (6.1).
 #include <fmt/format.h>
 
@@ -29,7 +29,7 @@ void check_data_symbols(const DefinitionCheck& check) {
     if (!arg.text.empty()) model::any_expression(arg, is_missing);
 }
 
-// Is the function of an `f` probe a glob? A number, where ftrace itself looks, is one in its list.
+// Whether the function of an `f` probe is a glob, or a number: ftrace takes a number for an index into its list.
 bool is_glob(const std::string& symbol) { return symbol.find_first_of("*?[") != std::string::npos; }
 bool is_number(const std::string& symbol) { return !symbol.empty() && symbol[0] >= '0' && symbol[0] <= '9'; }
 
@@ -39,7 +39,7 @@ void check_function_symbols(DefinitionCheck& check) {
   const bool one_kernel = check.request.dialect.version().has_value();
   const bool at_definition = one_kernel && check.has(dialect::Feature::FprobeMaxactive);
   const auto* place = std::get_if<model::SymbolPlace>(&check.definition.place);
-  if (place != nullptr && !check.env.is_running_kernel()) {  // check_hook_place.cpp
+  if (place != nullptr && !check.env.is_running_kernel()) {  // otherwise check_hook_place() has looked
     std::optional<std::string_view> module;
     if (place->module) module = *place->module;
     const auto found = check.env.find_function(module, place->symbol);

@@ -29,7 +29,7 @@ int symbol_errno(const DefinitionCheck& check, int old) {
 
 bool is_return(const DefinitionCheck& check) { return check.definition.probe_kind == model::ProbeKind::Return; }
 
-// A place that is nothing but a misspelt name, with one name near it.
+// The fix-it for a place that is only a misspelt name, if exactly one name is near it.
 std::vector<diag::FixIt> fixes(const DefinitionCheck& check, const std::string& symbol,
                                const target::LookupError& error) {
   const model::Span span = check.definition.place_span;

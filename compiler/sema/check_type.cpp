@@ -23,7 +23,7 @@ enum class LastOp : std::uint8_t {
   ReturnValue,
   Argument,
   SavedArgument,  // of the entry, in a return probe
-  Typed,          // what types will tell
+  Typed,          // known only with the target's types
   Comm,
   Text,
   Immediate,
@@ -109,7 +109,7 @@ class TypeCheck {
     check_.report(
         {.kind = kind, .column = column, .order = diag::argument_order(argument_, step), .errno_value = errno_value});
   }
-  // From 6.5 on carets count from where reading the expression ended.
+  // From 6.5 on the kernel counts the caret's column from where the reading of the expression ended.
   std::uint32_t type_column() const {
     const std::uint32_t shift = body_column(check_, arg_) - arg_.expr_span.begin;
     return shift + (arg_.type.written ? arg_.type.span.begin : arg_.expr_span.begin);

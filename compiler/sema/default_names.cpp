@@ -1,8 +1,8 @@
-// Names an event gets when none were written.
+// The group and event names of a definition that has none written.
 //
 //   p mod:f.x+8 → kprobes/p_mod_f_x_8     p /bin/a-b:0x10 → uprobes/p_a_0x10     e sched/x → eprobes/x
 //
-// Problem: they are part of what a listing shows and of what a second probe is appended to, so they must be
+// Problem: a listing shows the names, and a second probe is appended to an event by its name, so they must be
 // the kernel's, odd cases included: uprobe names say 'p' also for return probes and keep a ':' of
 // the file's name. An address is printed plainly where the kernel prints its hash.
 // Mirrors the "Make a new event name" parts of trace_kprobe.c, trace_uprobe.c, trace_eprobe.c (6.1).
@@ -26,7 +26,7 @@ struct GeneratedName {
   const model::Definition& definition;
   bool with_stars = false;  // a '*' is left as it is
 
-  // ':' and '.' of a symbol do not belong into a name.
+  // Replaces characters of a symbol that an event name cannot have, as ':' and '.'.
   std::string sanitized(std::string name) const {
     const auto is_foreign = [this](char c) { return c == ':' || c == '.' || (c == '*' && !with_stars); };
     std::ranges::replace_if(name.empty() ? name.begin() : name.begin() + 1, name.end(), is_foreign, '_');

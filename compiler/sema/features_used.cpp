@@ -3,8 +3,8 @@
 //   f vfs_read $arg*  ->  Fprobes, AllArguments        p:uprobes/x /bin/sh:0x10 %di:symbol  ->  SymbolOnUprobe
 //
 // Problem: a kernel that does not know a form refuses it with whatever its parser stumbles over. Idea: read the text
-// with the superset and look at what was found: each form leaves its mark in the model. Not here: rules (how a kernel
-// answers); they need no form of the text.
+// with the superset and look at the definition that was read: each form leaves its mark in it. Not here: features that
+// only change how a kernel answers; no text needs them.
 #include <algorithm>
 
 #include "compiler/sema/sema.h"

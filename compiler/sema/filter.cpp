@@ -3,7 +3,7 @@
 //
 // The idea: predicates are bound from left to right. Within one the kernel's order of questions is kept:
 // is there such a field; quoted: operator, then field, then length; a number: field, operator, length,
-// value. A syntax mistake counts only after all that stands left of it.
+// value. A syntax mistake counts only if everything to its left is right.
 //
 //   str < "a"     ILLEGAL_FIELD_OP    u32 == "1"   EXPECT_DIGIT    u8 == -1   ILLEGAL_INTVAL (u8 is unsigned)
 //
@@ -48,7 +48,7 @@ class Binder {
   bool failed() const { return failed_; }
   void bind_all(FilterExpr& filter);
   void bind(FilterPredicate& predicate);
-  // Looks only for the field of a predicate that is not whole.
+  // Only finds the predicate's field; for a predicate that was not read to its end.
   std::optional<FilterField> find(const FilterPredicate& predicate);
   void report(diag::Diagnostic diagnostic);
 
@@ -67,7 +67,7 @@ class Binder {
   const model::RecordLayout& layout_;
   diag::Sink& sink_;
   CheckRequest request_;
-  const target::TargetEnv* functions_;  // nullptr: nobody knows them
+  const target::TargetEnv* functions_;  // nullptr: functions are not looked up
   bool failed_ = false;
 };
 
@@ -77,7 +77,7 @@ void Binder::report(diag::Diagnostic diagnostic) {
   sink_.report(std::move(diagnostic));
 }
 
-// The kernel counts these columns from the byte behind the one it means.
+// The kernel's columns of these mistakes are those of the byte behind the mistake.
 void Binder::mistake(Kind kind, std::uint32_t offset, std::string help) {
   diag::Diagnostic diagnostic{.kind = kind,
                               .location = diag::Location::Filter,
@@ -123,7 +123,7 @@ void Binder::bind(FilterPredicate& predicate) {
   }
 }
 
-// "NAME" of an enumeration stands for its value. False: there is none of that name.
+// Replaces "NAME", an enumeration's name, by its value. False: the enumeration has no such name, which is reported.
 bool Binder::take_name(FilterPredicate& predicate, const model::EnumNames& names) {
   const auto named = std::ranges::find(names, predicate.operand, &model::EnumName::name);
   if (named == names.end()) {
@@ -140,8 +140,8 @@ bool Binder::take_name(FilterPredicate& predicate, const model::EnumNames& names
   return true;
 }
 
-// Whether there is such a function, or nobody can tell. What ends at a blank is the
-// name, with quotes and parentheses, which no function has.
+// Whether the operand is a function, or may be one since nobody can tell. The kernel takes everything up to a blank for
+// the name, with quotes and parentheses, and no function has such a name.
 bool Binder::is_function(const FilterPredicate& predicate) const {
   if (predicate.operand_quoted || predicate.operand.find_first_of("()'\"+-") != std::string::npos) return false;
   if (functions_ == nullptr) return true;
@@ -178,7 +178,7 @@ void Binder::check_function(const FilterPredicate& predicate, const FilterField&
 
 constexpr std::string_view kCpuListBlanks = ", \t\n\v\f\r";
 
-// A number in front of `text`, taken off it; `N` is the last CPU. nullopt: there is none, or it is too large.
+// Cuts a number off the front of `text`; `N` is the last CPU. nullopt: there is no number, or it is too large.
 std::optional<std::uint64_t> take_cpu(std::string_view& text) {
   const std::size_t end = std::min(text.find_first_not_of("0123456789"), text.size());
   if (end == 0 && !text.starts_with('N')) return std::nullopt;
@@ -213,8 +213,8 @@ bool is_cpu_range(std::string_view item) {
   return group && item.empty() && *group != 0 && *used <= *group;
 }
 
-// `0-3,8`, with commas and blanks in between; bitmap_parselist() of lib/bitmap.c (6.12). How many CPUs there are is not
-// known here.
+// `0-3,8`, with commas and blanks in between; bitmap_parselist() of lib/bitmap.c (6.12). The number of CPUs is not
+// known here, so it is not checked.
 bool is_cpu_list(std::string_view list) {
   while (true) {
     list.remove_prefix(std::min(list.find_first_not_of(kCpuListBlanks), list.size()));
@@ -284,7 +284,7 @@ void Binder::bind_text(FilterPredicate& predicate, const FilterField& field) {
   }
 }
 
-// 0 where no comparison exists: the predicate never holds.
+// The size in bytes of the compared number. 0: the kernel has no such comparison, and the predicate never holds.
 std::uint8_t comparable_bytes(const FilterPredicate& predicate, const FilterField& field) {
   if (field.source == model::FilterOperand::Cpu && predicate.op == CompareOp::BitAnd) return 0;
   const bool comparable = field.bytes == 1 || field.bytes == 2 || field.bytes == 4 || field.bytes == 8;
@@ -305,7 +305,7 @@ std::optional<std::uint64_t> number_for(std::string_view operand, const FilterFi
   return number.value;
 }
 
-// Rounded to the field's size, as integers are cut to it.
+// Binds a floating point field. The value is rounded to the field's size, as integers are cut to it.
 void Binder::bind_float(FilterPredicate& predicate, const FilterField& field) {
   if (predicate.op == CompareOp::BitAnd)
     return mistake(Kind::FilterIllegalFieldOp, predicate.operand_span.begin, "& is for integers");
@@ -374,7 +374,7 @@ std::optional<model::FilterExpr> check_filter(model::FilterExpr filter, std::str
 std::optional<model::FilterExpr> compile_filter(std::string_view text, const model::RecordLayout& layout,
                                                 diag::Sink& sink, CheckRequest request,
                                                 const target::TargetEnv* functions) {
-  // Where no field is floating point, mistakes are the kernel's.
+  // Fractions are read only if the event has a floating point field: otherwise mistakes must be the kernel's.
   const bool has_floats = std::ranges::any_of(
       layout.fields, [](const model::RecordField& field) { return field.type.kind == model::TypeKind::Float; });
   grammar::FilterReading reading = grammar::read_filter(
@@ -393,7 +393,7 @@ bool is_only_judged(const model::FilterExpr& filter) {
 }
 
 std::string filter_file_text(const diag::Diagnostic& mistake) {
-  // The kernel writes into one page: a piece that does not fit is left out with all that follow.
+  // The kernel writes into one page: a piece that does not fit, and all pieces behind it, are left out.
   constexpr std::size_t kPage = 4096;
   std::string page = mistake.command;
   bool full = false;

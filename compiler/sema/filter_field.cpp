@@ -36,7 +36,7 @@ constexpr FilterField kComm = {
     .source = FilterOperand::Comm, .index = 0, .is_string = true, .is_signed = false, .bytes = 0};
 constexpr FilterField kCpu = number(FilterOperand::Cpu, 4, true);
 
-// A number of no bytes: comparisons with it never hold.
+// A number of 0 bytes: comparisons with it never hold.
 constexpr FilterField kStacktrace = number(FilterOperand::CommonPid, 0, false);
 
 constexpr std::array<GenericField, 9> kGenericFields = {{

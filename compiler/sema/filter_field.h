@@ -18,10 +18,11 @@ struct FilterField {
   bool is_signed = false;
   bool is_float = false;
   std::uint32_t bytes = 0;
-  const model::EnumNames* names = nullptr;  // of the layout; nullptr: it is no enumeration
+  const model::EnumNames* names = nullptr;  // owned by the layout; nullptr: the field is no enumeration
 };
 
-// The event's own fields, then CPU and COMM (and a stack trace, which no number equals), then the common ones.
+// Looks among the event's own fields, then CPU and COMM (and a stack trace, which equals no number), then the common
+// ones. nullopt: there is no such field.
 std::optional<FilterField> find_filter_field(
     std::string_view name, const model::RecordLayout& layout,
     dialect::Dialect dialect = dialect::Dialect::of(dialect::Kernel::Linux6_1));

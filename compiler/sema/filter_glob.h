@@ -11,7 +11,7 @@ namespace kevt::sema {
 struct FilterGlob {
   model::GlobKind kind = model::GlobKind::Full;
   bool negated = false;
-  std::string text;  // without the '*' that `kind` stands for; the whole pattern for GlobKind::Glob
+  std::string text;  // without '!' and the '*' that `kind` implies; for GlobKind::Glob with all its '*'
 };
 
 FilterGlob classify_glob(std::string_view pattern);

@@ -1,7 +1,7 @@
 // The problem: a filter as a tree must be shown as text again (listings, scripts, property tests).
 //
-// The idea: write what binds weakest first; parentheses only where an Or stands under an And, or a
-// connective under a Not. Quotes are ' where the text holds a ".
+// The idea: print the tree from its root; parentheses are written only for an Or under an And, and for an And or Or
+// under a Not. Text that holds a " is quoted with '.
 //
 //   Or{a, And{b, Not{Or{c, d}}}}     a || b && !(c || d)
 //
@@ -82,7 +82,7 @@ int strength(FilterNode node) {
   std::unreachable();
 }
 
-// In parentheses when `filter` binds weaker than what stands around it.
+// Prints `filter`, in parentheses if it binds weaker than the node around it.
 void print(const FilterExpr& filter, int around, std::string& out) {
   const int own = strength(filter.node);
   if (own < around) out += '(';

@@ -6,8 +6,8 @@
 //   p f $arg2:u8[09]         read as `buf:u8[09]`, its columns counted in the old word
 //
 // Problem: the kernel's log keeps the words as written while its parser reads others. Idea: leave the diagnostic as
-// people need it, and put what the log shows beside it. Mirrors trace_probe_log_set_index() and __trace_probe_log_err()
-// of kernel/trace/trace_probe.c (6.12). Only where one kernel is asked.
+// people need it, and add a second text and column, those of the log. Mirrors trace_probe_log_set_index() and
+// __trace_probe_log_err() of kernel/trace/trace_probe.c (6.12). Done only if the dialect is that of one kernel.
 #include <algorithm>
 
 #include "compiler/sema/definition_check.h"
@@ -19,7 +19,8 @@ class LoggedWords {
  public:
   explicit LoggedWords(const DefinitionCheck& check) : words_(check.replaced), command_(check.definition.command) {
     begins_ = words_.begins;
-    // `$arg` words make a new list; without them the old one is written into.
+    // With `$arg` words the kernel makes a new list of words and logs the old one; without them it writes `%pd`'s text
+    // into the old one.
     if (!words_.by_argument_words) replace_file_names();
   }
 
@@ -58,7 +59,7 @@ class LoggedWords {
     } else if (word < words_.begins.size()) {
       offset = std::int64_t{written} - words_.begins[word];
     }
-    // The word the kernel believes to read.
+    // The kernel takes the argument's number for the number of a word of the log.
     if (argument >= begins_.size()) return static_cast<std::uint32_t>(command_.size() + 1);
     return static_cast<std::uint32_t>(std::max<std::int64_t>(0, begins_[argument] + offset));
   }
@@ -75,7 +76,7 @@ void log_replaced_words(DefinitionCheck& check) {
   const LoggedWords words(check);
   if (!words.differs()) return;
   for (diag::Diagnostic& mistake : check.sink.take()) {
-    // What is found before the arguments is logged before they are replaced.
+    // Mistakes before the arguments are logged before the kernel replaces words.
     const bool after = mistake.order >= diag::kStepArguments;
     if (after) mistake.log = words.entry(mistake);
     check.sink.report(std::move(mistake));

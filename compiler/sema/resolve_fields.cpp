@@ -3,10 +3,10 @@
 //   file->f_path.dentry->d_name    argument 1, read at +f_path.dentry, then at +d_name: `+24(+64($arg1))`
 //   (S,m)x->f                      x points to the member m of an S: f is read at +(f − m)
 //
-// Problem: each `->` reads memory, each `.` only adds, and the kernel says what is wrong at the field it stands at.
-// Idea: one loop over groups of dots, with the column of the field in hand. What stands inside a typecast or a per-CPU
-// access is an operand again, resolved first: the kernel unwinds from the inside, too.
-// From 6.12 on a caret behind the last field is a difference of two addresses of the kernel's own: here the field's.
+// Problem: each `->` reads memory, each `.` only adds, and the kernel reports a mistake at the field where it stops.
+// Idea: one loop over groups of dots, with the column of the current field. A typecast or a per-CPU access has an
+// operand inside, which is resolved first: the kernel unwinds from the inside, too.
+// From 6.12 on the kernel computes a caret behind the last field from two unrelated addresses; here it is at the field.
 // Mirrors parse_btf_arg(), parse_btf_field() and unwind_parse_states() of kernel/trace/trace_probe.c (6.12, 7.3).
 #include "compiler/sema/resolve_fields.h"
 
@@ -44,7 +44,7 @@ std::size_t matching(std::string_view text, std::size_t open) {
   return std::string_view::npos;
 }
 
-// "it has `f_path`, `f_pos`" or the names of all parameters.
+// The note for an unknown member: the structure's members whose names are near `wanted`, or that it has none such.
 std::string near_members(const TypeTable& table, TypeId structure, std::string_view wanted) {
   std::vector<std::string> names;
   for (const target::Member& member : table.members(table.type(structure))) {
@@ -86,10 +86,10 @@ FieldResolver::Operand FieldResolver::operand(std::string_view text, std::uint32
   if (text.starts_with("$current")) return current(text, column);
   const bool event = check_.definition.kind == model::EventKind::Eprobe;
   if (!text.empty() && is_name_start(text[0]) && !event) return named(text, column);
-  return ResolvedOperand{};  // judged by others
+  return ResolvedOperand{};  // other rules judge it
 }
 
-// `+8(OPERAND)`: what it points to has no type any more.
+// `+8(OPERAND)`: resolves OPERAND; the value read at +8 has no known type.
 FieldResolver::Operand FieldResolver::around(std::string_view text, std::uint32_t column) {
   const std::size_t open = text.find('(');
   const std::size_t close = text.rfind(')');
@@ -139,7 +139,7 @@ FieldResolver::Operand FieldResolver::named(std::string_view text, std::uint32_t
       return report(diag::Kind::NoBtfarg, column, ENOENT,
                     fmt::format("`{}` is passed by value: `$arg{}` has its first 8 bytes; {}", text.substr(0, end),
                                 number, prototype()));
-    // The machinery's own are not counted: a tracepoint's first argument is $arg1.
+    // The kernel's own parameters are not counted: a tracepoint's first argument is $arg1.
     ResolvedOperand found{.base = model::ArgumentBase{.number = number - function_->first_parameter},
                           .table = &table,
                           .type = table.strip(parameters[i].type)};
@@ -179,7 +179,7 @@ FieldResolver::Operand FieldResolver::current(std::string_view text, std::uint32
   return rest.is_done ? std::move(found) : follow(std::move(found), rest);
 }
 
-// `(S[,M])INNER->FIELDS`; the grammar has seen to its parentheses.
+// `(S[,M])INNER->FIELDS`; the grammar has checked its parentheses.
 FieldResolver::Operand FieldResolver::typecast(std::string_view text, std::uint32_t column) {
   const TypeTable* table = check_.env.named_types();
   const std::size_t close = text.find(')');
@@ -221,14 +221,14 @@ FieldResolver::Operand FieldResolver::typecast(std::string_view text, std::uint3
   return path.is_done ? std::move(found) : follow(*std::move(found), path);
 }
 
-// The kernel looks for the structure, then for the field, then at what is behind each of the member's names.
+// In the kernel's order: the structure is looked up, then the field, then member by member.
 FieldResolver::Operand FieldResolver::event_typecast(std::string_view text, std::uint32_t column,
                                                      const target::CatalogEntry& attached) {
   const TypeTable* table = check_.env.named_types();
   const std::size_t close = text.find(')');
   if (close == std::string_view::npos) return std::nullopt;  // the grammar reported it
   const std::string_view structure = text.substr(1, close - 1);
-  TypeId type = 0;  // unknown where no types are
+  TypeId type = 0;  // stays 0 if no types are known
   if (table != nullptr) type = table->find_struct(structure).value_or(type);
   if (table != nullptr && table->type(type).kind != TypeClass::Struct)
     return report(diag::Kind::NoPtrStrct, column + 1, EINVAL, fmt::format("there is no `struct {}`", structure));
@@ -253,7 +253,7 @@ FieldResolver::Operand FieldResolver::event_typecast(std::string_view text, std:
   return path.is_done ? std::move(found) : follow(std::move(found), path);
 }
 
-// A '-' that is no arrow. False: reported.
+// False: a '-' that is not part of `->` was reported.
 bool FieldResolver::check_hyphens(Path path) {
   for (std::size_t at = path.text.find('-'); at != std::string_view::npos; at = path.text.find('-', at + 2)) {
     if (path.text.substr(at).starts_with("->")) continue;
@@ -263,7 +263,7 @@ bool FieldResolver::check_hyphens(Path path) {
   return true;
 }
 
-// Bits from the start of the structure; nullopt: reported.
+// The member's offset in bits from the start of the structure; nullopt: a mistake was reported.
 std::optional<std::uint32_t> FieldResolver::member_offset(const TypeTable& table, TypeId structure, Path path) {
   ResolvedOperand at{.table = &table, .type = structure};
   std::uint32_t bits = 0;
@@ -285,7 +285,8 @@ FieldResolver::Operand FieldResolver::follow(ResolvedOperand from, Path path) {
   return from;
 }
 
-// One `->` and the dots behind it. `at_structure`: the operand's type is the structure itself.
+// Takes one `->` and the members that dots join behind it. `at_structure`: the operand's type is the structure itself,
+// not a pointer to it. False: a mistake was reported.
 bool FieldResolver::take_group(ResolvedOperand& operand, Path& path, bool at_structure) {
   const TypeTable& table = *operand.table;
   if (!at_structure) {

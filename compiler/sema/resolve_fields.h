@@ -11,31 +11,31 @@
 
 namespace kevt::sema {
 
-// What an operand was resolved to: a base, reads of members behind it, and the type of what they end with.
+// A resolved operand: a base, reads of members behind the base, and the type of the value that the last one reads.
 struct ResolvedOperand {
-  std::optional<model::FetchBase> base;          // absent: what was written stays
+  std::optional<model::FetchBase> base;          // nullopt: the base that was written stays
   std::vector<model::Dereference> dereferences;  // innermost first
-  const target::TypeTable* table = nullptr;      // of `type`; nullptr: it has none
+  const target::TypeTable* table = nullptr;      // has `type`; nullptr: the operand has no known type
   target::TypeId type = 0;                       // without modifiers
   std::uint32_t bit_offset = 0;                  // within the byte that is read
   std::uint32_t bit_size = 0;
-  std::uint32_t field_column = 0;  // of the last field; 0: none
+  std::uint32_t field_column = 0;  // column of the last field; 0: there is no field
 };
 
-// One argument's operand. Columns are the command's; mistakes are reported for argument `argument`.
+// Resolves the operand of one argument. Columns are the command's; mistakes are reported for argument `argument`.
 class FieldResolver {
  public:
-  // `function`: absent where there are no types of the place.
+  // `function`: nullopt if there are no types for the place.
   FieldResolver(DefinitionCheck& check, std::size_t argument, std::optional<target::FunctionTypes> function)
       : check_(check), argument_(argument), function_(function) {}
 
-  // nullopt: reported.
+  // nullopt: a mistake was reported; so for all functions here that return an operand.
   std::optional<ResolvedOperand> operand(std::string_view text, std::uint32_t column);
-  // `(STRUCT)FIELD[->MEMBERS]` of an event's field; without types it has none, and only the text is judged.
+  // `(STRUCT)FIELD[->MEMBERS]`, FIELD being one of the event `attached`; without types only the text is judged.
   std::optional<ResolvedOperand> event_typecast(std::string_view text, std::uint32_t column,
                                                 const target::CatalogEntry& attached);
   std::optional<ResolvedOperand> return_value(std::string_view text, std::uint32_t column);
-  // "`ssize_t vfs_read(struct file *file, …)`"; empty where it is not known.
+  // "`ssize_t vfs_read(struct file *file, …)`"; empty if it is not known.
   std::string prototype() const;
 
  private:

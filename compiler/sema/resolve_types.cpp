@@ -1,4 +1,4 @@
-// Arguments that only the target's types complete, replaced by what they stand for.
+// Replaces arguments that need the target's types by the expressions that they mean.
 //
 //   p vfs_read $arg*             ->  file=file buf=buf count=count pos=pos
 //   p vfs_read count             ->  count=count of type u64, argument 3
@@ -6,9 +6,9 @@
 //   p vfs_read n=file:%pD        ->  n=+0x0(+0x20(+0x48(file))):string
 //
 // Problem: the text alone does not say what is read. Idea: before the other rules run, ask the environment once for the
-// function's prototype, rewrite each argument into the forms everybody knows, and leave it alone where nobody knows.
-// A kernel's types are part of it: `$arg1` takes its parameter's name and type there. A process's come from debug
-// information, which may be missing: there only those who ask for a name get an answer.
+// function's prototype, rewrite each argument into forms that need no types, and leave it alone if the types are not
+// known. A kernel's types are part of the kernel: there `$arg1` takes its parameter's name and type. A process's types
+// come from debug information, which may be missing: there only arguments that name a parameter or field use them.
 // Mirrors traceprobe_expand_meta_args(), traceprobe_expand_dentry_args() and parse_btf_arg() of
 // kernel/trace/trace_probe.c (6.12, 7.3). Carets of words behind `$arg*` are those of the words as written.
 #include <fmt/format.h>
@@ -107,7 +107,8 @@ std::expected<target::FunctionTypes, target::TypesError> Resolution::types_of_pl
   return check_.env.function_types(module, place->symbol);
 }
 
-// A place that waits for its module is nobody's entry. True: reported.
+// Reports `$arg` words and names of parameters in a `p` probe whose place is not known to be a function's entry (also
+// one that waits for its module). True: something was reported.
 bool Resolution::is_elsewhere() const {
   const bool entry = check_.definition.kind == model::EventKind::Kprobe &&
                      check_.definition.probe_kind == model::ProbeKind::Entry &&
@@ -133,7 +134,7 @@ bool Resolution::is_elsewhere() const {
 void Resolution::resolve(std::size_t index) {
   FetchArg& arg = check_.definition.args[index];
   if (arg.text.empty()) return;
-  const bool has_length = arg.length.has_value();  // written, not one that an object has
+  const bool has_length = arg.length.has_value();  // a written length, not one that a text object brings
   if (has_length) {
     const LengthInPlace length(arg);
     resolve_expression(index);

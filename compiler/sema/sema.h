@@ -1,4 +1,4 @@
-// Sema: model + world → checked model. One rule per file; this page names them all in order.
+// Sema: model + target + existing events → checked model. check_definition.cpp names the rules in order.
 #pragma once
 
 #include <optional>
@@ -15,10 +15,10 @@
 
 namespace kevt::sema {
 
-// Rules that need what nobody knows here.
+// The rules that an environment without enough knowledge leaves open, by what they ask.
 enum class UncheckedRule : std::uint8_t {
-  Function,    // does it exist, once; is the offset an instruction's
-  Address,     // is there an instruction
+  Function,    // does it exist exactly once; does an instruction start at the offset
+  Address,     // does an instruction start there
   File,        // does it exist
   Tracepoint,  // does it exist
   Event,       // the event an eprobe attaches to, and its fields
@@ -30,13 +30,13 @@ struct Unchecked {
   std::string what;  // as written; may be empty
 };
 
-// What becomes of forms that only the target's types resolve, and of kinds of probes that nobody runs.
+// How forms are treated that only the target's types resolve, and kinds of probes that no runtime here runs.
 enum class NewerForms : std::uint8_t {
-  Refused,  // UnsupportedForm: there is nobody to resolve them
-  Judged,   // as far as their text goes
+  Refused,  // with UnsupportedForm
+  Judged,   // checked as far as their text allows
 };
 
-// Does the catalog hold all events there are? What it lacks is missing, or merely unknown.
+// Whether the catalog holds all events. An event that a Partial catalog lacks is unknown, not missing.
 enum class CatalogScope : std::uint8_t { Whole, Partial };
 
 struct CheckRequest {
@@ -45,30 +45,31 @@ struct CheckRequest {
   CatalogScope catalog = CatalogScope::Whole;
 };
 
-// Fills default names and implied types, resolves the place, applies every rule of docs/language.md
-// and B that the dialect has. nullopt when anything was reported, by this function or into the sink
-// before: together with grammar::parse_line_leniently every mistake of a line is found, the kernel's
-// first one first, one for each argument.
+// A definition without mistakes, with default names and implied types filled in.
 struct CheckedDefinition {
   model::Definition definition;
   std::uint64_t function_address = 0;  // start of the probed function; 0: not resolved (LookupFailure::NotChecked)
   std::uint64_t place_address = 0;     // function_address + offset, or the address given
-  bool is_deferred = false;            // the place's module is not loaded: the probe is armed when it is
+  bool is_deferred = false;            // the place's module is not loaded: the probe is armed once it is loaded
   std::vector<Unchecked> unchecked;    // what the environment could not tell
 };
+// Fills default names and implied types, resolves the place, applies every rule of docs/language.md
+// that the dialect has. nullopt if anything was reported, by this function or into the sink
+// before: together with grammar::parse_line_leniently every mistake of a line is found, the kernel's
+// first one first, one for each argument.
 std::optional<CheckedDefinition> check_definition(model::Definition definition, const target::TargetEnv& env,
                                                   const target::EventCatalog& catalog, diag::Sink& sink,
                                                   CheckRequest request = {});
 
-// The forms a definition uses that not every kernel has; `definition` was read with the superset.
+// The forms in a definition that not every kernel has; `definition` must have been read with the superset dialect.
 struct FeatureUse {
   dialect::Feature feature;
-  model::Span span;  // of the command
+  model::Span span;  // in the command
 };
 std::vector<FeatureUse> features_used(const model::Definition& definition);
 
 // Binds every predicate to a field of `layout` or a generic field. `text` is the whole filter, for
-// diagnostics.
+// diagnostics. nullopt: a mistake was reported.
 std::optional<model::FilterExpr> check_filter(model::FilterExpr filter, std::string_view text,
                                               const model::RecordLayout& layout, diag::Sink& sink);
 

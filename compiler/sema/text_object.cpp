@@ -1,4 +1,4 @@
-// A type's name and its members say together what it is: a `string` of one's own has other members.
+// Both the name and the members of a type must fit: a program's own type `string` has other members.
 #include "compiler/sema/text_object.h"
 
 #include <algorithm>
@@ -8,10 +8,10 @@ namespace kevt::sema {
 
 namespace {
 
-// Members behind members; one with a '?' may be missing, as in older libraries.
+// Paths of members, e.g. `vec.len`; a member with a '?' may be missing, as in older libraries.
 struct KnownText {
-  std::string_view name;  // how the type's begins
-  bool is_template;       // what stands behind that does not matter
+  std::string_view name;  // the type's name; of a template only its beginning
+  bool is_template;
   std::string_view address, length;
 };
 

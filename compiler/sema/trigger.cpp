@@ -29,7 +29,7 @@ using model::Trigger;
 using model::TriggerKind;
 using model::TriggerSpec;
 
-// Kinds of which an event, or an event and its target, has one.
+// Classes of kinds: an event, or an event together with a target, has at most one trigger of each class but Hist.
 enum class TriggerClass : std::uint8_t { OnOff, Snapshot, Stacktrace, EventSwitch, HistSwitch, Hist };
 
 TriggerClass class_of(TriggerKind kind) {
@@ -71,7 +71,7 @@ void refuse(const TriggerSpec& spec, Kind kind, int errno_value, diag::Sink& sin
                .fixits = {}});
 }
 
-// The target's place in the text, for the caret.
+// Reports that the target event does not exist, with the caret at the target.
 void refuse_target(const TriggerSpec& spec, const EventName& target, diag::Sink& sink) {
   const std::string text = target.system + ":" + target.event;
   const std::size_t found = spec.command.find(text);

@@ -15,31 +15,32 @@
 
 namespace kevt::sema {
 
-// The world a trigger is checked against.
+// What a trigger is checked against: the events, the triggers that are set, the dialect.
 struct TriggerWorld {
   const target::EventCatalog& catalog;
   const TriggerTable& table;
   dialect::Dialect dialect = dialect::Dialect::superset();
 };
 
-// What an accepted write does, in order; nothing where it removes what is not there.
+// What an accepted write does, in order; no steps if it removes a trigger that is not set.
 struct TriggerChange {
   std::vector<TriggerStep> steps;
-  // 6.1 writes error_log entries for some histograms that it takes; the newest first.
+  // Entries that 6.1 writes to error_log for some histograms although it accepts them; the newest first.
   std::vector<diag::Diagnostic> remarks;
 };
 
-// Sets or removes a trigger of `event`, which must be in the catalog. nullopt when refused: then the sink
-// holds what is wrong. 6.1 may log several entries for one mistake: all of them are reported, the newest
-// (what error_log ends with) first; where the mistake itself has no entry, it stands in front, not `logged`.
+// Sets or removes a trigger of `event`, which must be in the catalog. nullopt: refused, and the sink holds the
+// mistakes. 6.1 may log several entries for one mistake: all of them are reported, the newest (the last one of
+// error_log) first; if the mistake itself has no entry, it is reported before them, not `logged`.
 std::optional<TriggerChange> check_trigger(const model::TriggerSpec& spec, const model::EventName& event,
                                            const TriggerWorld& world, diag::Sink& sink);
 
-// The same of a text as it is written, whatever is wrong with it.
+// Parses `text`, as it is written to the file, and does the same; syntax mistakes go to the sink, too.
 std::optional<TriggerChange> write_trigger(std::string_view text, const model::EventName& event,
                                            const TriggerWorld& world, diag::Sink& sink);
 
-// What opening the file for truncation does: histograms and (en|dis)able_hist go, other triggers stay.
+// What opening the file for truncation does: removes (en|dis)able_hist and all histograms, but no histogram if another
+// one refers to a variable of any of them. Other triggers stay.
 std::vector<TriggerStep> truncate_triggers(const model::EventName& event, const TriggerTable& table);
 
 // One line of the file, without '\n'.

@@ -28,7 +28,7 @@ using model::TriggerKind;
 constexpr std::array<std::string_view, 10> kClocks = {"local", "global",   "counter", "uptime", "perf",
                                                       "mono",  "mono_raw", "boot",    "tai",    "x86-tsc"};
 
-// '-' is an operator wherever it stands.
+// Writes `.sym-offset` as `.symXoffset`: in an expression every '-' is an operator.
 std::string with_safe_modifiers(std::string text) {
   constexpr std::string_view kWritten = ".sym-offset";
   for (std::size_t at = text.find(kWritten); at != std::string::npos; at = text.find(kWritten, at)) {
@@ -37,7 +37,7 @@ std::string with_safe_modifiers(std::string text) {
   return text;
 }
 
-// `text` is a number: the parser has looked.
+// `text` must be a number, which the parser has checked.
 std::uint32_t table_bits(std::string_view text) {
   return static_cast<std::uint32_t>(std::bit_width(grammar::parse_unsigned(text, grammar::kAutoBase).value - 1));
 }

@@ -19,17 +19,17 @@
 namespace kevt::sema {
 
 inline constexpr std::size_t kMaxHistKeys = 3;
-inline constexpr std::size_t kMaxHistValues = 3;  // with hitcount
+inline constexpr std::size_t kMaxHistValues = 3;  // hitcount included
 inline constexpr std::size_t kMaxHistVariables = 16;
 inline constexpr std::size_t kMaxSortKeys = 2;
-inline constexpr std::size_t kMaxActionFields = 64;   // params of an action, field variables of a histogram
-inline constexpr std::uint32_t kTextBytes = 256;      // room of a string whose length is not fixed
-inline constexpr std::uint32_t kStackBytes = 16 * 8;  // frames of a stack trace
+inline constexpr std::size_t kMaxActionFields = 64;   // params of an action; also field variables of a histogram
+inline constexpr std::uint32_t kTextBytes = 256;      // room for a string whose length is not fixed
+inline constexpr std::uint32_t kStackBytes = 16 * 8;  // a stack trace of 16 frames
 
-// What is done to an equal histogram that is set, the strongest one last.
+// What a write does to an equal histogram that is set already. If several are written, the last of this list counts.
 enum class HistUpdate : std::uint8_t { None, Clear, Continue, Pause };
 
-// The parts of the text; the last one of a kind counts.
+// The parts of the text. If a part is repeated, the last one counts; assignments and actions are collected.
 struct HistParts {
   std::string keys;
   std::optional<std::string> values;
@@ -47,18 +47,18 @@ HistParts hist_parts(const model::TriggerSpec& spec);
 
 enum class HistPurpose : std::uint8_t { Add, Remove };
 
-// `name=text` of a variable. Reading it cuts it short: 6.1 splits expressions in place, so that a later `$name`
-// sees `i` where `i*10` was written.
+// `name=text` of a variable. Reading the definition cuts `text` short: 6.1 splits expressions in place, so a later
+// `$name` sees `i` if `i*10` was written.
 struct VariableText {
   std::string name;
   std::string text;
 };
 
-// One histogram in the making.
+// One histogram that is being made.
 struct HistCheck {
   const target::EventCatalog& catalog;
-  TriggerTable& table;              // as the write leaves it so far
-  std::vector<TriggerStep>& steps;  // what it did to the table
+  TriggerTable& table;              // with the write's steps so far
+  std::vector<TriggerStep>& steps;  // the write's changes to the table so far
   HistLog& log;
   model::EventName event;
   const target::CatalogEntry& entry;
@@ -68,23 +68,23 @@ struct HistCheck {
   bool has(dialect::Feature feature) const { return dialect.has(feature); }
 
   model::Histogram hist;
-  std::vector<VariableText> definitions;  // while fields are read
-  std::uint32_t variables_made = 0;       // of the 16 a histogram has room for
+  std::vector<VariableText> definitions;  // only while fields are read
+  std::uint32_t variables_made = 0;       // at most kMaxHistVariables
 };
 
 // ---- fields and expressions -----------------------------------------------------------------------
 enum class HistRole : std::uint8_t { Key, Value, Variable, Operand };
 
-// `FIELD[.MODIFIER]`; a mistake is logged, as in all of these.
+// Reads `FIELD[.MODIFIER]`. nullopt: a mistake was logged; so for all functions here unless they say otherwise.
 std::optional<model::HistField> read_hist_field(HistCheck& check, std::string_view text, HistRole role);
 
 struct ExpressionReading {
   std::optional<model::HistField> field;
-  std::size_t cut = std::string_view::npos;  // where 6.1's reading ended the text
+  std::size_t cut = std::string_view::npos;  // where 6.1 wrote the first NUL into the text
 };
-// Operands and operators.
+// Reads operands and operators.
 ExpressionReading read_hist_expression(HistCheck& check, std::string_view text, HistRole role);
-// The same of a variable; a lone `$VAR` becomes an alias. What was read is cut off `definition`.
+// Reads a variable's definition; a lone `$VAR` becomes an alias. `definition` is cut short as VariableText says.
 std::optional<model::HistField> read_hist_definition(HistCheck& check, VariableText& definition);
 // One operand: number, field or `[SYSTEM.EVENT.]$VAR`.
 ExpressionReading read_hist_operand(HistCheck& check, std::string_view text, HistRole role);
@@ -94,22 +94,22 @@ struct FoundVariable {
   std::uint64_t histogram = 0;
   const model::HistVariable* variable = nullptr;  // lives as long as the table is not changed
 };
-// Of a histogram that is set, on `event` or wherever the name is unique.
+// Finds a variable of a histogram that is set: on `event`, or on any event if the name is unique.
 std::optional<FoundVariable> find_variable(HistCheck& check, const std::optional<model::EventName>& event,
                                            std::string_view name);
-// Of the histogram in the making.
+// Finds a variable of the histogram that is being made.
 const model::HistVariable* find_own_variable(const HistCheck& check, std::string_view name);
-// Has the event this variable already, in the making or set?
+// Whether the event has this variable already, in this histogram or in one that is set.
 bool event_has_variable(const HistCheck& check, std::string_view name);
-// Index into Histogram::references; nullopt, unlogged: too many.
+// Adds a reference: its index in Histogram::references. nullopt: there are too many, which is not logged.
 std::optional<std::uint32_t> refer_to(HistCheck& check, const FoundVariable& variable,
                                       const std::optional<model::EventName>& qualifier);
-// Room for one more variable: its index.
+// Makes room for one more variable and returns its index.
 std::optional<std::uint32_t> make_variable(HistCheck& check);
 // The field that a `$VAR` of the same text stands for, where its definition is just a field.
 std::optional<std::string> local_field(const HistCheck& check, const std::optional<model::EventName>& qualifier,
                                        std::string_view reference);
-// `$x`
+// Whether `text` has the form `$x`.
 bool is_reference(std::string_view text);
 
 // ---- parts ----------------------------------------------------------------------------------------
@@ -123,19 +123,19 @@ bool read_hist_actions(HistCheck& check, const HistParts& parts);
 bool create_hist_actions(HistCheck& check);
 bool create_trace_action(HistCheck& check, model::HistAction& action);
 
-// Do the two count the same? 6.1 does not look into expressions and constants.
+// Whether the two count the same. As in 6.1, the insides of expressions and constants are not compared.
 bool same_histogram(const model::Histogram& one, const model::Histogram& other);
-// What stands behind the '.' of a field, "" for nothing.
+// The text behind the '.' of a field; "" if the field has no modifier.
 std::string_view modifier_text(const model::HistField& field);
 
 // ---- the whole ------------------------------------------------------------------------------------
 // The stack trace of the hit, which every kernel has as the key `stacktrace`.
 model::HistField stacktrace_field(const HistCheck& check, HistRole role);
-// Reads everything but the actions' parameters.
+// Reads all parts. What the actions name is bound later, by create_hist_actions().
 bool read_histogram(HistCheck& check, const HistParts& parts);
-// What `spec` does to `check.table`, or false.
+// Does what `spec` says to `check.table`. False: refused, and a mistake was logged.
 bool write_histogram(HistCheck& check, const model::TriggerSpec& spec);
-// Removes a histogram and the helpers it had made.
+// Removes a histogram; if no other trigger shares its counts, its helper histograms that nobody else uses go, too.
 void remove_histogram(TriggerTable& table, std::vector<TriggerStep>& steps, const model::EventName& event,
                       std::uint64_t id);
 
@@ -144,7 +144,7 @@ std::optional<model::FilterExpr> compile_trigger_filter(std::string_view text, c
                                                         dialect::Dialect dialect, diag::Sink& sink);
 
 // ---- text -----------------------------------------------------------------------------------------
-// strsep(): what stands before `separator`; `rest` becomes what stands behind it, or nullopt.
+// As strsep(): returns the text before `separator`; `rest` becomes the text behind it, or nullopt if there is none.
 std::string_view cut_at(std::optional<std::string_view>& rest, char separator);
 std::string_view without_blanks(std::string_view text);
 

@@ -6,8 +6,8 @@
 //
 // The problem: 6.1 takes more than it documents: what begins with `save`, `snapshot` or `trace` is that action,
 // a missing last ')' is fine except behind `snapshot(`, and one-letter parameters are refused.
-// The idea: cut as it does, piece by piece, and leave what the pieces name to create_hist_actions(), which
-// 6.1 does later too. Mirrors parse_actions(), onmatch_parse(), track_data_parse() and action_parse() of
+// The idea: cut as 6.1 does, piece by piece. The names in the pieces are looked up later, by create_hist_actions(), as
+// in 6.1. Mirrors parse_actions(), onmatch_parse(), track_data_parse() and action_parse() of
 // kernel/trace/trace_events_hist.c, 6.1.
 #include "compiler/sema/trigger_hist.h"
 
@@ -21,7 +21,7 @@ using model::HistHandler;
 
 constexpr std::size_t kShortestParam = 2;
 
-// Behind `trace(` the first one is the synthetic event.
+// Reads an action's parameters. The first one of `trace(` is the synthetic event.
 bool read_params(HistCheck& check, std::string_view text, HistAction& action) {
   const bool names_event = action.kind == HistActionKind::Trace && action.name.starts_with("trace");
   if (!names_event) action.synthetic_event = action.name;
@@ -53,7 +53,7 @@ HistActionKind action_kind(std::string_view name) {
   return HistActionKind::Trace;
 }
 
-// `rest`: what stands behind the handler's ')'.
+// Reads the action of a handler. `rest`: the text behind the handler's ')'.
 bool read_action(HistCheck& check, std::optional<std::string_view> rest, HistAction& action) {
   cut_at(rest, '.');
   const std::string_view name = rest ? cut_at(rest, '(') : std::string_view();

@@ -3,8 +3,8 @@
 //   onmax($d).save(val)     $d must be this histogram's own; `__max` and one for val are made
 //   onchange($d).snapshot() only one histogram of an instance may take snapshots
 //
-// The problem: actions read variables only; for a field that they name one is made, which may fail for reasons
-// of its own: then 6.1 logs each step it gave up, innermost first.
+// The problem: actions read variables only. For a field that an action names a variable is made, which may fail for
+// reasons of its own: then 6.1 logs each step it gave up, innermost first.
 // The idea: one function for each action, in the order in which 6.1 creates them; trace actions, which may
 // need histograms on other events, have a file of their own. Mirrors create_actions(), track_data_create(),
 // create_field_var() and action_create() of kernel/trace/trace_events_hist.c, 6.1.
@@ -26,7 +26,7 @@ bool has_snapshot(const model::Histogram& hist) {
   return std::ranges::find(hist.actions, HistActionKind::Snapshot, &HistAction::kind) != hist.actions.end();
 }
 
-// Snapshot actions of the histogram in the making count from the second one on.
+// Whether another histogram, or an earlier action of this one, takes snapshots already.
 bool is_snapshot_taken(const HistCheck& check, const HistAction& action) {
   for (const HistAction& earlier : check.hist.actions) {
     if (&earlier == &action) break;
@@ -77,7 +77,7 @@ bool create_action(HistCheck& check, HistAction& action) {
   std::unreachable();
 }
 
-// onmax() and onchange(): the variable, and one more for the value seen so far.
+// Binds the variable of onmax() or onchange(), and makes one more for the value seen so far.
 bool bind_tracked(HistCheck& check, HistAction& action) {
   const std::string_view name = action.tracked;
   if (!name.starts_with('$')) {

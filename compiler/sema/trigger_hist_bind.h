@@ -8,11 +8,11 @@
 
 namespace kevt::sema {
 
-// A variable of the field's name on the event itself; nullopt, logged: there is no such field, or no room.
+// Makes a variable of the field's name on the event itself. nullopt: there is no such field, or no room; it is logged.
 // `field` is cut to what 6.1 leaves of it: a.b.c becomes `a`.
 std::optional<model::HistVariable> make_field_variable(HistCheck& check, std::string_view& field);
-// The variable `synthetic_FIELD` on another event. Where there is none, a helper histogram with the keys of one
-// that is set there is added to the table.
+// Finds or makes the variable `synthetic_FIELD` on another event. To make the variable, a helper histogram is added to
+// the table; it has the keys of a histogram that is set on that event.
 std::optional<FoundVariable> make_remote_variable(HistCheck& check, const model::EventName& event,
                                                   std::string_view field);
 

@@ -27,7 +27,7 @@ bool is_one_of(HistModifier modifier, std::initializer_list<HistModifier> set) {
   return std::ranges::find(set, modifier) != set.end();
 }
 
-// An expression has no modifier of its own, whatever its operands have.
+// The rules for modifiers of values and variables. An expression has no modifier of its own, only its operands have.
 bool is_bad_value(const HistField& field) {
   if (field.source == HistSource::Stacktrace) return true;
   return model::is_measuring(field.modifier) ||
@@ -45,7 +45,7 @@ std::uint32_t rounded_up(std::uint32_t bytes) { return (bytes + 7) / 8 * 8; }
 
 // ---- variables --------------------------------------------------------------------------------
 
-// `x=v,y=$x`; what stands behind the 16th ',' is dropped.
+// Reads `x=v,y=$x`; text behind the 16th ',' is dropped.
 bool read_assignments(HistCheck& check, std::string_view assignments) {
   std::optional<std::string_view> rest = assignments;
   for (std::size_t i = 0; i < kMaxHistVariables && rest; ++i) {
@@ -64,7 +64,7 @@ bool read_assignments(HistCheck& check, std::string_view assignments) {
   return true;
 }
 
-// A process' name is kept as text.
+// A field with `.execname` is kept as text: the process's name.
 void keep_as_text(HistField& field) {
   if (field.modifier != HistModifier::Execname) return;
   field.is_string = true;
@@ -127,7 +127,7 @@ std::optional<model::SortOrder> read_order(HistCheck& check, std::optional<std::
   return check.log.refuse(Kind::HistInvalidSortModifier, *text);
 }
 
-// 0: hitcount, then values and keys.
+// The number of a column: 0 is hitcount, then values and keys follow.
 std::optional<std::uint32_t> find_column(const model::Histogram& hist, std::string_view name) {
   if (name == "hitcount") return 0;
   std::uint32_t column = 0;
@@ -157,8 +157,8 @@ bool read_definitions(HistCheck& check, const HistParts& parts) {
   return std::ranges::all_of(parts.assignments, [&](const std::string& part) { return read_assignments(check, part); });
 }
 
-// Two values fit; `hitcount` is always there and may be written anywhere among the first three. Where it is a field,
-// a second one is a value.
+// There is room for two values. `hitcount` is always there and may be written anywhere among the first three. In
+// kernels where `hitcount` is also a field, a second `hitcount` is a value.
 bool read_hist_values(HistCheck& check, const HistParts& parts) {
   if (!parts.values) return has_visible_value(check);
   std::optional<std::string_view> rest = *parts.values;

@@ -7,8 +7,8 @@
 //   -(v+p)    →  a minus over [v+p];  -v, v*-1 and v-(-p) are refused
 //
 // The idea: the same recursion over views of one text, so that each mistake names the piece that 6.1 names.
-// Where both operands are constants, or variables that hold one, the result is one. `cut` is where 6.1 wrote
-// the first NUL into the text. Mirrors parse_expr(), parse_unary(), parse_atom() and contains_operator() of
+// If both operands are constants, or variables that hold constants, the result is a constant. `cut` is where 6.1
+// wrote the first NUL into the text. Mirrors parse_expr(), parse_unary(), parse_atom() and contains_operator() of
 // kernel/trace/trace_events_hist.c, 6.1. Not here: which modifiers a key or a value may have.
 #include <algorithm>
 #include <utility>
@@ -33,7 +33,7 @@ struct RootOperator {
   std::size_t at = 0;
 };
 
-// The one applied last: the rightmost of + and -, else the rightmost of * and /.
+// The operator that is applied last: the rightmost of + and -, else the rightmost of * and /.
 std::optional<RootOperator> root_operator(std::string_view text) {
   const std::size_t minus = text.rfind('-');
   if (minus == 0) return RootOperator{HistOperator::Negate, 0};
@@ -100,7 +100,7 @@ std::string binary_text(const HistField& expression, bool shows_buckets) {
          operand_text(expression.operands[1], shows_buckets);
 }
 
-// 6.1 loses the text of what is nested deeper, or has a measuring modifier.
+// The text of a negated operand. 6.1 loses it ("") if the operand is itself negated or has a measuring modifier.
 std::string negated_text(const HistField& operand, bool shows_buckets) {
   const bool measures = model::is_measuring(operand.modifier);
   const bool nested = operand.source == HistSource::Expression && operand.op == HistOperator::Negate;
@@ -130,7 +130,7 @@ class Reader {
   std::optional<HistField> read_reference(std::string_view text, const std::optional<EventName>& qualifier,
                                           HistRole role);
   std::optional<HistField> join(HistOperator op, HistField left, HistField right, std::string_view right_text);
-  // The value of a variable that is referred to; of anything else itself.
+  // If `field` refers to a variable, the variable's value; otherwise `field` itself.
   const HistField& seen_through(const HistField& field) const;
   void cut_before(std::string_view rest);
   bool shows_buckets() const { return check_.has(dialect::Feature::BucketsInExpressions); }
@@ -165,7 +165,7 @@ std::optional<HistField> Reader::read_side(std::string_view text) {
   return side;
 }
 
-// `-(…)`: the byte behind the '-' is taken for '(' wherever that stands.
+// Reads `-(…)`. As in 6.1, the byte behind the '-' is skipped as if it were '(', if a '(' stands anywhere behind.
 std::optional<HistField> Reader::read_negated(std::string_view text) {
   if (operators_ > kMaxOperators) return check_.log.refuse(Kind::HistTooManySubexpr, text);
   text.remove_prefix(1);
@@ -266,7 +266,7 @@ std::optional<HistField> Reader::read_reference(std::string_view text, const std
   return field;
 }
 
-// What has two dots is read as SYSTEM.EVENT.REST, whatever it is.
+// Any operand with two dots, except a number, is read as SYSTEM.EVENT.REST.
 std::optional<HistField> Reader::read_operand(std::string_view text, HistRole role) {
   if (!text.empty() && grammar::is_digit(text.front())) return read_number(text);
   std::optional<EventName> qualifier;
@@ -281,7 +281,7 @@ std::optional<HistField> Reader::read_operand(std::string_view text, HistRole ro
   if (is_reference(text)) {
     if (auto field = read_reference(text, qualifier, role)) return field;
   }
-  return read_hist_field(check_, text, role);  // `$x` is no field either, and that is logged too
+  return read_hist_field(check_, text, role);  // an unknown `$x` is no field either: that is logged, too
 }
 
 }  // namespace

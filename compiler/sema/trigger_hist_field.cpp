@@ -49,7 +49,7 @@ constexpr std::string_view kModifierHelp =
 struct Modifier {
   HistModifier kind = HistModifier::None;
   std::uint64_t buckets = 0;
-  std::string_view wrong;  // mistake: what the caret points to
+  std::string_view wrong;  // for a mistake: the text that the caret points to
   bool good = false;
 };
 
@@ -85,7 +85,7 @@ bool names_c_types(target::EventOwner owner) {
   return owner == target::EventOwner::Static || owner == target::EventOwner::Synthetic;
 }
 
-// As the format file names it.
+// The type's name in the `format` file.
 std::string type_name(const target::CatalogEntry& entry, const RecordField& field) {
   if (field.role != model::FieldRole::Argument) return "unsigned long";
   if (names_c_types(entry.owner) && !field.type.text.empty()) {
@@ -125,7 +125,7 @@ std::string field_names(const model::RecordLayout& layout) {
 
 bool is_number_size(std::uint32_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
-// Type and size of what the record holds; false: 6.1 has no way to read a number of this size.
+// Fills in type and size of the field's value. False: 6.1 cannot read a number of this size.
 bool fill_value(HistField& field, const FilterField& found, const target::CatalogEntry& entry) {
   const bool recorded = found.source == FilterOperand::RecordField;
   field.type = recorded ? type_name(entry, entry.layout.fields[found.index]) : std::string(common_type(found.source));
@@ -133,7 +133,7 @@ bool fill_value(HistField& field, const FilterField& found, const target::Catalo
   const bool is_text = found.is_string && !is_pointer;
   field.bytes = is_text && field.type.starts_with("__data_loc") ? kTextBytes : found.bytes;
   field.is_signed = !is_text && found.is_signed;
-  // Of a logarithm or a bucket only what is measured is text.
+  // A logarithm or a bucket of a text is no text.
   field.is_string = is_text && !model::is_measuring(field.modifier);
   return is_text || is_number_size(field.bytes);
 }
@@ -149,7 +149,7 @@ void make_cpu(const HistCheck& check, HistField& field) {
   field.source = HistSource::Cpu;
   field.type = "unsigned int";
   field.bytes = 4;
-  // Such a listing cannot be written back: only who asks for one kernel gets it.
+  // Such a listing cannot be written back, so it is made only for the dialect of one kernel.
   if (check.dialect.version() && check.has(Feature::CpuListedTwice)) field.listed = "common_cpu" + field.name;
 }
 
@@ -169,7 +169,7 @@ void make_hitcount(HistField& field) {
   if (measures(field)) field.name.clear();  // the kernel looks for the name of what is measured, and there is none
 }
 
-// Of the hit, or one that field `of` holds.
+// The stack trace of the hit, or the one that field `of` holds.
 void make_stacktrace(HistField& field, std::string_view of, HistRole role) {
   field.source = HistSource::Stacktrace;
   field.type = "unsigned long[]";
@@ -185,7 +185,7 @@ bool is_own_field(const target::CatalogEntry& entry, std::string_view name) {
 
 bool holds_stacktrace(const RecordField& field) { return field.type.text.contains("long["); }
 
-// Fields that every event has and that are no part of its record. False: `field.name` is none.
+// Fills in a field that every event has and that is no part of its record. False: `field.name` is no such field.
 bool fill_generic(HistCheck& check, HistField& field, HistRole role) {
   const std::string name = field.name;
   const bool stacks = check.has(Feature::StacktraceFields);
@@ -208,7 +208,7 @@ bool fill_generic(HistCheck& check, HistField& field, HistRole role) {
   return true;
 }
 
-// A field of the record, or a common one.
+// Fills in a field of the record, or a common field. False: there is no such field, or it is unusable; it is logged.
 bool fill_field(HistCheck& check, HistField& field, HistRole role) {
   const auto found = find_filter_field(field.name, check.entry.layout);
   const bool is_comm = found && found->source == FilterOperand::Comm;

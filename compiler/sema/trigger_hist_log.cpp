@@ -16,7 +16,7 @@ namespace kevt::sema {
 
 namespace {
 
-// Modifiers are read as `.symXoffset`; people wrote `.sym-offset`.
+// Changes `.symXoffset`, as modifiers are read, back to `.sym-offset`, as the user wrote it.
 std::string as_written(std::string text) {
   constexpr std::string_view kRead = "symXoffset";
   const std::size_t at = text.find(kRead);

@@ -12,25 +12,25 @@ namespace kevt::sema {
 
 class HistLog {
  public:
-  // `command`: "hist:" and what was written behind it.
+  // `command`: "hist:" and the text that was written behind it.
   explicit HistLog(std::string command) : command_(std::move(command)) {}
 
-  // An entry; the caret stands where `token` first occurs in the command, else under its first byte.
+  // Adds an entry; the caret stands where `token` first occurs in the command, else under the command's first byte.
   void add(diag::Kind kind, std::string_view token);
-  // An entry, and what write(2) answers.
+  // Adds an entry, and sets the errno that write(2) returns.
   std::nullopt_t refuse(diag::Kind kind, std::string_view token);
   std::nullopt_t refuse(diag::Kind kind, std::string_view token, int errno_value);
-  // Only an errno: the kernel logs nothing.
+  // Sets the errno for a mistake that the kernel does not log.
   std::nullopt_t refuse_unlogged(diag::Kind kind, std::string_view token, int errno_value);
-  // The filter's mistake: its errno counts.
+  // Adds a filter's mistake, and sets its errno.
   void refuse(diag::Diagnostic mistake);
-  // Help for the last entry.
+  // Adds help to the last entry.
   void advise(std::string text) { entries_.back().notes.push_back({std::move(text)}); }
   void answer(int errno_value) { errno_value_ = errno_value; }
 
-  // For a write that was refused: the newest first.
+  // After a write that was refused: reports the entries, the newest first.
   void report(diag::Sink& sink) const;
-  // For one that was taken: what is logged all the same, the newest first.
+  // After a write that was accepted: the entries that are logged all the same, the newest first.
   std::vector<diag::Diagnostic> remarks() const;
 
  private:

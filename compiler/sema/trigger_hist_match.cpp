@@ -3,9 +3,9 @@
 //   hist:keys=i:vals=v          is removed by !hist:keys=i:vals=v, and by !hist:vals=v:keys=i:size=256
 //   hist:keys=i:vals=v+1        is removed by !hist:keys=i:vals=v-1 too
 //
-// The problem: EEXIST, removal, pause, cont and clear depend on it, and 6.1 compares what it keeps, not the
-// text: of an expression only that it is one, its size and sign; never table sizes or clocks.
-// The idea: compare the same properties. Whose counts are shared by name, and filters, are the caller's.
+// The problem: EEXIST, removal, pause, cont and clear depend on the answer, and 6.1 compares what it keeps, not the
+// text: of an expression only its size and sign; never table sizes or clocks.
+// The idea: compare the same properties. The caller compares names (which share counts) and filters.
 // Mirrors hist_trigger_match() and actions_match() of kernel/trace/trace_events_hist.c, 6.1.
 #include <algorithm>
 
@@ -19,7 +19,7 @@ using model::HistField;
 using model::HistSource;
 using model::HistVariable;
 
-// `cpu` is looked up as a field, `common_cpu` is not.
+// Whether name and type are equal, where 6.1 compares them: for fields of the record, and `cpu`.
 bool same_origin(const HistField& one, const HistField& other) {
   const bool named = one.source == HistSource::Field || one.source == HistSource::Cpu;
   return !named || (one.name == other.name && one.type == other.type);

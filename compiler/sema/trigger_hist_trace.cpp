@@ -48,13 +48,13 @@ bool means_own_event(const HistCheck& check, const Param& param) {
   return !param.qualifier || *param.qualifier == check.event;
 }
 
-// Where to look when the event itself has none.
+// The event to look at if this event has no such variable or field.
 std::optional<EventName> other_event(const HistAction& action, const Param& param) {
   if (param.qualifier || action.handler != model::HistHandler::OnMatch) return param.qualifier;
   return action.match;
 }
 
-// What a variable's value is to the synthetic field.
+// A parameter that was bound to a variable: the reference, and the value that the synthetic field gets.
 struct BoundParam {
   std::uint32_t reference = 0;
   HistField value;

@@ -44,7 +44,7 @@ struct MatchResult {
   std::optional<FoundVariable> variable;
 };
 
-// On the events of `onmatch()`; the same one twice is ambiguous too.
+// Looks on the events of `onmatch()`; two handlers of the same event make a name ambiguous, too.
 MatchResult find_on_matched(const HistCheck& check, std::string_view name) {
   MatchResult result;
   for (const model::HistAction& action : check.hist.actions) {

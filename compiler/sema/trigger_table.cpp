@@ -3,8 +3,8 @@
 //   apply(AddTrigger{ta, stacktrace}), apply(AddTrigger{ta, traceoff}), apply(AddTrigger{ta, hist:keys=i})
 //   of(ta) == {traceoff, stacktrace, hist:keys=i}        simple ones newest first, histograms at the end
 //
-// Histograms of one name share their counts: a later one has the first one's Histogram::id. Nothing is run
-// here. Mirrors the lists of kernel/trace/trace_events_trigger.c and trace_events_hist.c, 6.1.
+// Histograms of one name share their counts: a later one has the first one's Histogram::id. This table runs
+// nothing. Mirrors the lists of kernel/trace/trace_events_trigger.c and trace_events_hist.c, 6.1.
 #include "compiler/sema/trigger_table.h"
 
 #include <algorithm>

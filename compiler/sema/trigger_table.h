@@ -1,6 +1,6 @@
 // The triggers of one instance: for each event those that are set, in the order its `trigger` file lists them.
 //
-// Sema reads it (is there one already, which variables exist) and says what changes; the engine owns the real one.
+// Sema reads the table (is there one already, which variables exist) and returns changes; the engine owns the real one.
 #pragma once
 
 #include <cstdint>
@@ -27,7 +27,7 @@ struct SetHistState {
   std::uint64_t id = 0;
   model::HistState state = model::HistState::Active;
 };
-struct ClearHist {  // its counts go, the trigger stays
+struct ClearHist {  // removes the counts; the trigger stays
   model::EventName event;
   std::uint64_t id = 0;
 };
@@ -39,15 +39,15 @@ class TriggerTable {
 
   std::span<const model::Trigger> of(const model::EventName& event) const;
   const std::map<model::EventName, std::vector<model::Trigger>>& events() const { return events_; }
-  // An id that no trigger and no histogram has, or had.
+  // A new id: no trigger and no histogram of this table has or had it.
   std::uint64_t take_id() { return next_id_++; }
-  // The first trigger that has this `name=`; others of that name share its histogram.
+  // The first trigger that has this `name=`; others of that name share its histogram. nullptr: there is none.
   const model::Trigger* find_named(std::string_view name) const;
-  // nullptr: it is not set.
+  // The event of a trigger; nullptr: the trigger is not set.
   const model::EventName* event_of(std::uint64_t id) const;
-  // Does any trigger count into this histogram?
+  // Whether any trigger counts into this histogram.
   bool is_counted_by_any(std::uint64_t histogram) const;
-  // Does any other histogram refer to this one's variables?
+  // Whether any other histogram refers to this one's variables.
   bool is_referred_to(const model::Histogram& histogram) const;
 
  private:

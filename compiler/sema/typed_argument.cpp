@@ -1,4 +1,4 @@
-// What an argument reads, and as what, once its operand has a type.
+// What an argument reads, and with which type, once its operand has a type.
 //
 //   count            ->  of type u64               name of std::string   ->  +0(+0(name)):string(+8(name))
 //   s:string         ->  +0(s):string where s is a `char *`            st:enum  ->  its value and the names
@@ -24,7 +24,7 @@ using target::TypeSource;
 
 bool is_text(TypeKind kind) { return kind == TypeKind::String || kind == TypeKind::UserString; }
 
-// The type an argument has when none is written.
+// Sets the type of an argument that has none written.
 void imply_type(const ResolvedOperand& operand, TypeSource source, model::TypeSpec& spec) {
   const target::Type& type = operand.table->type(operand.type);
   const bool whole = type.bytes == 1 || type.bytes == 2 || type.bytes == 4 || type.bytes == 8;
@@ -44,7 +44,7 @@ void imply_type(const ResolvedOperand& operand, TypeSource source, model::TypeSp
   spec.bit_offset = static_cast<std::uint8_t>(operand.bit_offset);
 }
 
-// What a `T &` refers to, where that is a number or a std::string.
+// Makes a `T &` read the object that it refers to, if that is a number or a string object.
 void follow_reference(FetchArg& arg, ResolvedOperand& operand) {
   const target::TypeTable& table = *operand.table;
   const target::Type& type = table.type(operand.type);
@@ -57,7 +57,8 @@ void follow_reference(FetchArg& arg, ResolvedOperand& operand) {
   operand.type = referred;
 }
 
-// The word `offset` bytes into an object that lies where `object` ends, or that it has in argument registers.
+// Reads the word at byte `offset` of an object. `object` is the expression that reads the object's first word, from
+// memory or from an argument register; in registers the next words are the next arguments.
 model::FetchExpr word_of(model::FetchExpr object, std::uint32_t offset) {
   constexpr std::uint32_t kWord = 8;
   if (!object.dereferences.empty())
@@ -67,7 +68,8 @@ model::FetchExpr word_of(model::FetchExpr object, std::uint32_t offset) {
   return object;
 }
 
-// A std::string or the like that is where the operand says, or that it points to. True: the argument is its text.
+// If the operand is a string object (std::string etc.), or points to one and `string` is written, makes the argument
+// read its text. False: neither, nothing was done.
 bool read_text_object(FetchArg& arg, const ResolvedOperand& operand) {
   if (arg.type.written && !is_text(arg.type.kind)) return false;
   const target::TypeTable& table = *operand.table;
@@ -90,12 +92,12 @@ bool read_text_object(FetchArg& arg, const ResolvedOperand& operand) {
   return true;
 }
 
-// `string` of a `char *` reads where it points to, of a `char []` where it lies.
+// `string` of a `char *` reads the bytes that it points to; `string` of a `char []` reads the array.
 void prepare_text(const DefinitionCheck& check, std::size_t index, const ResolvedOperand& operand) {
   FetchArg& arg = check.definition.args[index];
   const target::TypeTable& table = *operand.table;
   const target::Type& type = table.type(operand.type);
-  // With a length it may be anybody's bytes.
+  // With a length the pointer may point to bytes of any type.
   const bool text =
       table.type(table.strip(type.target)).is_text || (arg.length.has_value() && type.kind == TypeClass::Pointer);
   if (type.kind == TypeClass::Array && text) return;
@@ -112,7 +114,7 @@ void prepare_text(const DefinitionCheck& check, std::size_t index, const Resolve
                 .note = fmt::format("it is `{}`", table.type_text(operand.type))});
 }
 
-// `enum`: the names that its declaration gives the values.
+// `enum`: takes the names of the values from the enumeration's declaration.
 void name_values(const DefinitionCheck& check, TypeSource source, std::size_t index, const ResolvedOperand& operand) {
   constexpr std::size_t kMostNames = 512;  // each is in the event's `format`
   FetchArg& arg = check.definition.args[index];
@@ -141,7 +143,7 @@ void name_values(const DefinitionCheck& check, TypeSource source, std::size_t in
   // As the record has them: the bits of a bit field without a sign, all others with one.
   const unsigned unused = 64 - (implied.bit_width != 0 ? implied.bit_width : 8u * implied.bytes);
   for (const target::Member& name : table.members(type)) {
-    if (!grammar::is_good_name(table.name(name.name))) continue;  // a damaged file's; it would end up in `format`
+    if (!grammar::is_good_name(table.name(name.name))) continue;  // of a damaged file: `format` cannot show it
     const auto bits = static_cast<std::uint64_t>(target::value_of(name)) << unused;
     const auto value =
         implied.bit_width != 0 ? static_cast<std::int64_t>(bits >> unused) : static_cast<std::int64_t>(bits) >> unused;
@@ -156,7 +158,7 @@ void take_operand(DefinitionCheck& check, TypeSource source, std::size_t index, 
   FetchArg& arg = check.definition.args[index];
   if (operand.base) arg.expr.base = *operand.base;
   arg.needs_types = false;
-  // Reads around it were written; what they end with has no type any more.
+  // If dereferences are written around the operand, the value they read has no known type.
   const bool outermost = arg.expr.dereferences.empty();
   arg.expr.field_column = operand.field_column;
   const auto added = operand.dereferences;

@@ -1,4 +1,4 @@
-// An argument whose operand is known by its type: the argument reads what the operand is.
+// An argument whose operand was resolved with types: what the argument reads, and its type.
 #pragma once
 
 #include <cstddef>
@@ -9,8 +9,8 @@
 
 namespace kevt::sema {
 
-// Argument `index` reads the operand, with the type that the operand has where none is written. Reports where the
-// written type does not fit.
+// Makes argument `index` read the operand; if no type is written, with the operand's type. Reports a written type that
+// does not fit.
 void take_operand(DefinitionCheck& check, target::TypeSource source, std::size_t index, ResolvedOperand operand);
 
 }  // namespace kevt::sema

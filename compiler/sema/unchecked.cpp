@@ -1,9 +1,9 @@
-// What a check could not look at, because nobody told it: said, never passed over.
+// What a check could not decide, because the environment did not know enough. It is always reported, never ignored.
 //
 //   p vfs_read file->f_path   without a kernel's symbols and types  ->  Function `vfs_read`, Types `file->f_path`
 //
 // Problem: an answer without a kernel at hand is right only as far as the text goes. Idea: the environment answers
-// NotChecked to what it does not know; ask it once more after all rules, and keep what it was asked for.
+// NotChecked to what it does not know. After all rules, ask it everything once more, and list those questions.
 // Not here: the text of the note (the command line's).
 #include "compiler/sema/definition_check.h"
 #include "compiler/sema/filter.h"

@@ -15,14 +15,14 @@ namespace kevt::target {
 
 enum class EventOwner : std::uint8_t { Kprobe, Uprobe, Eprobe, Fprobe, Tprobe, Synthetic, Watchpoint, Static };
 
-// The owner of what a definition of this kind makes.
+// The owner of the events that definitions of this kind make.
 EventOwner owner_of(model::EventKind kind);
 
 struct CatalogEntry {
   std::string group;
   std::string event;
   EventOwner owner = EventOwner::Static;
-  // All probes of the event (appending adds siblings); empty for static events. Shared with other catalogs.
+  // All probes of the event (defining it again adds one); empty for static events. Shared with other catalogs.
   std::vector<std::shared_ptr<const model::Definition>> siblings;
   model::RecordLayout layout;
 };
@@ -31,7 +31,7 @@ class EventCatalog {
  public:
   virtual ~EventCatalog() = default;
   virtual const CatalogEntry* find(std::string_view group, std::string_view event) const = 0;
-  // All definitions of a kind, whatever their event: rules about one byte of a file, or one tracepoint, look across.
+  // All definitions of a kind, of all events: the rules about one byte of a file, or one tracepoint, need them.
   virtual std::vector<const model::Definition*> probes_of(model::EventKind) const { return {}; }
 };
 

@@ -122,7 +122,7 @@ std::expected<FunctionTypes, TypesError> FixedTargetEnv::tracepoint_types(std::s
   return found ? found : kernel_prototype(*types_, name, 1);
 }
 
-// The kernel itself is no module of its own: what names it as one waits for ever.
+// The kernel image is no module: a probe on module `vmlinux` waits for ever.
 std::expected<Symbol, LookupError> UncheckedTargetEnv::find_function(std::optional<std::string_view> module,
                                                                      std::string_view) const {
   if (module == "vmlinux")

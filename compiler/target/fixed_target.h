@@ -16,16 +16,16 @@ namespace kevt::target {
 
 class FixedTargetEnv : public TargetEnv {
  public:
-  // A function or data object; names may repeat (then a bare lookup is NotUnique).
+  // Adds a function or data object. Names may repeat: then a lookup without a module is NotUnique.
   void add_function(Symbol symbol) { functions_.push_back(std::move(symbol)); }
   void add_data(Symbol symbol) { data_.push_back(std::move(symbol)); }
   void add_file(std::string path, FileStatus status) { files_[std::move(path)] = status; }
   // Byte 0 of `path` lies at `address`.
   void map_file(std::string path, std::uint64_t address) { mapped_[std::move(path)] = address; }
-  // What probeability() says of one address; all others are Ok.
+  // Sets what probeability() answers for one address; all other addresses are Ok.
   void set_probeability(std::uint64_t address, Probeability answer) { probeability_[address] = answer; }
   void set_possible_cpus(unsigned cpus) { cpus_ = cpus; }
-  // A kernel's; functions of modules have none.
+  // Types of the kernel image; a function that is named with its module has no types.
   void set_types(std::shared_ptr<const TypeTable> types) { types_ = std::move(types); }
 
   std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
@@ -71,9 +71,10 @@ class UncheckedTargetEnv : public TargetEnv {
 
 class FixedCatalog : public EventCatalog {
  public:
-  // Replaces an entry of the same name. Pointers from find() stay good until then.
+  // Adds an entry, or replaces the one of the same name. A pointer from find() is valid until its entry is replaced or
+  // removed.
   void add(CatalogEntry entry);
-  // One more probe of its event, which is there from then on: the definition is known to those behind it.
+  // Adds a probe to its event, and the event if it is new: definitions that are checked later see both.
   void add_probe(std::shared_ptr<const model::Definition> definition, const model::RecordLayout& layout);
   void add_probe(model::Definition definition, const model::RecordLayout& layout) {
     add_probe(std::make_shared<const model::Definition>(std::move(definition)), layout);

@@ -1,8 +1,8 @@
 // "`opne`: not found; is `libc.so.6:open` meant?"
 //
 // The distance counts edits, a swap of neighbours as one (opne → open is 1). Only a band of the usual
-// table within the limit is filled, and names whose lengths differ by more are skipped, so all names of
-// all loaded libraries can be looked at (some 50 000 take a few ms).
+// table within the limit is filled, and names whose lengths differ by more than the limit are skipped, so all
+// names of all loaded libraries can be compared (some 50 000 take a few ms).
 // Not done: names that differ in their meaning, not in spelling (open for openat).
 #include "compiler/target/near_misses.h"
 

@@ -1,4 +1,4 @@
-// Near misses: names that a misspelt one may have meant.
+// Near misses: existing names that the user may have meant with a misspelt one.
 #pragma once
 
 #include <string>
@@ -7,15 +7,15 @@
 
 namespace kevt::target {
 
-// Number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`, or
-// `limit` + 1 where it is more.
+// The number of insertions, deletions, replacements and swaps of neighbours that turn `a` into `b`, or
+// `limit` + 1 if more are needed.
 unsigned edit_distance(std::string_view a, std::string_view b, unsigned limit);
 
-// Collects the closest names seen; of equally close ones the alphabetically first.
+// Collects the names closest to `wanted`; of equally close ones the alphabetically first.
 class NearMisses {
  public:
   explicit NearMisses(std::string_view wanted) : wanted_(wanted) {}
-  // Names more than 2 edits away are forgotten, and so is what is too short to tell.
+  // A name more than 2 edits away is ignored; if the wanted name has fewer than 3 letters, one more than 1 edit away.
   void consider(std::string_view name, std::string_view module);
   std::vector<std::string> best() const;  // at most 5, "MODULE:NAME"
 

@@ -1,4 +1,4 @@
-// TargetEnv: all the compiler knows of what is traced. It does no I/O of its own: implementations
+// TargetEnv: all that the compiler knows of the traced process or kernel. The interface does no I/O; implementations
 // do (a process, a kernel), and the fixed one serves tests and `kevtrace check`.
 //
 // Addresses are opaque to the compiler: it passes them on, adds offsets, and asks about them.
@@ -26,38 +26,38 @@ struct Symbol {
 enum class LookupFailure : std::uint8_t {
   NotFound,
   NotUnique,      // `candidates` says where
-  ModuleMissing,  // the module (library) is not loaded; a probe on it would wait
+  ModuleMissing,  // the module (library) is not loaded; a probe on it waits until the module is loaded
   NotChecked,     // this environment knows no symbols (kevtrace check without a target)
 };
 struct LookupError {
   LookupFailure failure = LookupFailure::NotFound;
   std::vector<std::string> candidates;  // "libc.so.6:openat", or near misses for NotFound
-  std::string why = {};                 // of NotFound, where more is known: a file that could not be read; or empty
+  std::string why = {};                 // for NotFound: the reason if it is known (an unreadable file); or empty
 };
 
 enum class Probeability : std::uint8_t {
   Ok,
   NotInstructionBoundary,
-  Blacklisted,  // the machinery's own code, or code that must not be probed
+  Blacklisted,  // the tracer's own code, or code that must not be probed
   NotExecutable,
   NotChecked,
 };
 
 enum class FileStatus : std::uint8_t { Regular, NotRegular, Missing, NotChecked };
 
-// Who tells types. A kernel's are part of it: `$arg1` has its parameter's name and type there. Debug information may
-// be missing tomorrow: it answers only those who ask for a name.
+// Where types come from. A kernel's types are part of the kernel: there `$arg1` gets its parameter's name and type.
+// Debug information may be missing tomorrow, so it is used only where a definition names a type, field or parameter.
 enum class TypeSource : std::uint8_t { None, Kernel, DebugInformation };
 
 struct FunctionTypes {
   const TypeTable* table = nullptr;
   TypeId prototype = 0;
-  std::uint32_t first_parameter = 0;  // those before it belong to the machinery
-  std::uint32_t parameters = 0;       // from first_parameter on; `...` is one of a kernel's
+  std::uint32_t first_parameter = 0;  // parameters before it are the kernel's own (a tracepoint's callback data)
+  std::uint32_t parameters = 0;       // number from first_parameter on; BTF counts `...` as one
 };
 enum class TypesFailure : std::uint8_t {
-  NotChecked,  // nobody knows types here
-  Missing,     // none for this function
+  NotChecked,  // this environment knows no types
+  Missing,     // there are no types for this function
 };
 struct TypesError {
   TypesFailure failure = TypesFailure::NotChecked;
@@ -72,39 +72,40 @@ struct FunctionName {
 
 // One place of a marker of a user program (USDT).
 struct UsdtSite {
-  std::string path;                        // of its file, as the target names it
+  std::string path;                        // the marker's file, as the target names it
   std::uint64_t offset = 0;                // bytes from the file's start
   std::optional<std::uint64_t> semaphore;  // likewise
-  std::string arguments;  // as .note.stapsdt has them; NAME(%rip) is OFFSET(%file) where the file has it
+  std::string arguments;  // as in .note.stapsdt, but OFFSET(%file) for NAME(%rip) if the file has the symbol NAME
 };
 
 class TargetEnv {
  public:
   virtual ~TargetEnv() = default;
 
-  // find_function() will be asked for these: what takes long for each may be done for all of them at once.
+  // Announces the functions that find_function() will be asked for, so that slow work can be done for all at once.
   virtual void expect_functions(std::span<const FunctionName>) const {}
   virtual std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                            std::string_view name) const = 0;
   virtual std::expected<Symbol, LookupError> find_data(std::string_view name) const = 0;
-  // Address of a byte of a file in the target; ModuleMissing where there is such code, but the file is not loaded; else
-  // NotFound.
+  // Address in the target of the byte at `offset` of a file. ModuleMissing: the file has code there but is not loaded;
+  // NotFound otherwise.
   virtual std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                                      std::uint64_t offset) const = 0;
-  // The places of a marker of a program or library. NotFound: `candidates` are markers that are there.
+  // The places of a marker (provider, name) of a program or library. NotFound: `candidates` are markers with similar
+  // names.
   virtual std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view, std::string_view,
                                                                       std::string_view) const {
     return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
   }
-  // Whether a module that is not loaded could be: there is such a library. "": whether a function that no module has
-  // could come with one.
+  // Whether a module that is not loaded may be loaded later: there is such a library. "": whether a function that no
+  // loaded module has may come with one.
   virtual bool may_be_loaded(std::string_view) const { return false; }
   virtual Probeability probeability(std::uint64_t address) const = 0;
   virtual FileStatus file_status(std::string_view path) const = 0;
   // The symbol that covers `address`, for `SYM+0xOFF/0xSIZE`.
   virtual std::optional<Symbol> symbolize(std::uint64_t address) const = 0;
 
-  // What code without a symbol is called: "libc.so.6+0x2724a", its file and the offset in it.
+  // A name for code without a symbol: "libc.so.6+0x2724a", its file and the offset in that file.
   virtual std::optional<std::string> place_name(std::uint64_t) const { return std::nullopt; }
 
   virtual TypeSource type_source() const { return TypeSource::None; }
@@ -115,13 +116,14 @@ class TargetEnv {
   virtual std::expected<FunctionTypes, TypesError> tracepoint_types(std::string_view) const {
     return std::unexpected(TypesError{});
   }
-  // Structures that are named: typecasts, struct dentry. nullptr: unknown.
+  // The types among which a definition may name a structure (typecasts, struct dentry). nullptr: none are known.
   virtual const TypeTable* named_types() const { return nullptr; }
-  // Where the tracepoint's callbacks are called: what a record of it shows as its address.
+  // The function from which the tracepoint's callbacks are called: a record shows its address.
   virtual std::expected<Symbol, LookupError> find_tracepoint(std::string_view) const {
     return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
   }
-  // Probes of a kernel's own functions, tracepoints and memory (`f`, `t`, `w`) run in a running kernel alone.
+  // Whether the target is a running kernel: no other target runs `f`, `t` and `w` probes (functions, tracepoints,
+  // memory).
   virtual bool is_running_kernel() const { return false; }
 
   virtual unsigned possible_cpus() const = 0;
@@ -132,17 +134,17 @@ class TargetEnv {
 // (common/abi/registers.h), in bytes. nullopt: no such register.
 std::optional<std::uint32_t> register_offset(std::string_view name);
 std::vector<std::string_view> register_names();
-// The low 8 bytes of vector registers, where floating point arguments are passed and returned; the saved block has none
-// of them. The number of "xmm0" to "xmm15"; nullopt: it is none.
+// Vector registers: floating point arguments and results are in their low 8 bytes. The saved block holds none of them.
+// vector_register() gives the number of "xmm0" to "xmm15"; nullopt for any other name.
 inline constexpr std::uint32_t kVectorRegisters = 16;
 inline constexpr std::uint32_t kVectorArguments = 8;  // %xmm0 to %xmm7
 std::optional<std::uint32_t> vector_register(std::string_view name);
 std::string vector_register_name(std::uint32_t number);
 
-// Where the ABI puts argument `number` (1-based) at a function's entry.
+// Where the ABI puts integer argument `number` (1-based) at a function's entry.
 struct ArgumentLocation {
   bool in_register = true;
-  std::uint32_t offset = 0;  // register: of the block; stack: bytes above the stack pointer at entry
+  std::uint32_t offset = 0;  // bytes: in the saved register block, or above the stack pointer at entry
 };
 ArgumentLocation argument_location(std::uint32_t number);
 

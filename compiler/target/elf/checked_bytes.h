@@ -1,5 +1,6 @@
-// CheckedBytes: reads from a file that may be truncated, sparse or hostile. Every access is checked; what does not lie
-// inside, or cannot be read, is nullopt, never a fault. Bytes of a FileContents are read from the file here.
+// CheckedBytes: reads from a file that may be truncated, sparse or hostile. Every access is checked: an access outside
+// the bytes, or to bytes that cannot be read, gives nullopt, never a fault. The bytes of a FileContents are read from
+// the file at the first access.
 #pragma once
 
 #include <algorithm>
@@ -19,11 +20,11 @@ class CheckedBytes {
 
   CheckedBytes() = default;
   explicit CheckedBytes(std::span<const std::uint8_t> bytes) : bytes_(bytes) {}
-  // `file` outlives what is read of it.
+  // `file` must outlive this object and all views of its bytes.
   explicit CheckedBytes(const FileContents& file) : bytes_(file.bytes()), file_(&file) {}
 
   std::uint64_t size() const { return bytes_.size(); }
-  // Empty where they cannot be read.
+  // All bytes; empty if they cannot be read.
   std::span<const std::uint8_t> span() const {
     return wants(0, bytes_.size()) ? bytes_ : std::span<const std::uint8_t>{};
   }
@@ -43,7 +44,7 @@ class CheckedBytes {
     std::memcpy(&value, bytes_.data() + offset, sizeof(T));
     return value;
   }
-  // A NUL-terminated string; empty where it does not end inside, or is longer than `longest`.
+  // The NUL-terminated string at `offset`; empty if no NUL follows inside, or the string is longer than `longest`.
   std::string_view text(std::uint64_t offset, std::uint64_t longest = kLongestText) const {
     if (offset >= bytes_.size()) return {};
     const std::uint64_t room = std::min(bytes_.size() - offset, longest + 1);
@@ -53,17 +54,17 @@ class CheckedBytes {
     return end ? std::string_view(begin, static_cast<const char*>(end) - begin) : std::string_view{};
   }
 
-  // Where the file has bytes, as FileContents says it: all counts are limited by what is there, not by the length of a
-  // file that may be one hole.
+  // Where the file has data, as FileContents tells it. Loops over a file are bounded by its data, not by its length: a
+  // file may be one hole.
   std::uint64_t data_from(std::uint64_t offset) const {
     return file_ ? inside(file_->data_from(place(offset))) : std::min<std::uint64_t>(offset, bytes_.size());
   }
   std::uint64_t hole_from(std::uint64_t offset) const {
     return file_ ? inside(file_->hole_from(place(offset))) : bytes_.size();
   }
-  // All of it is read now, which makes reading entry by entry fast; empty where that fails.
+  // Reads all bytes now, so that reading entry by entry is fast; empty if reading fails.
   CheckedBytes loaded() const { return CheckedBytes(span()); }
-  // Up to the first hole: a table has none.
+  // The bytes up to the first hole: a table has no holes.
   CheckedBytes unbroken() const { return CheckedBytes(bytes_.first(hole_from(0)), file_); }
   std::uint64_t data_bytes() const { return file_ ? file_->data_bytes(place(0), bytes_.size()) : bytes_.size(); }
 

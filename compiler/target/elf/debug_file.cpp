@@ -2,9 +2,9 @@
 //
 //   libc.so.6 (build id 58254ca9…)  ->  /usr/lib/debug/.build-id/58/254ca9….debug
 //
-// A file with another build id is never taken, whatever its name says. Names come from files that others wrote, so what
-// they name is opened as a regular file or not at all. libdebuginfod is opened only where the user has set
-// DEBUGINFOD_URLS: nothing is fetched from a network that nobody asked for.
+// A file with another build id is never taken, whatever its name says. Names come from files that others wrote, so a
+// named file is opened only if it is a regular file. libdebuginfod is opened only if the user has set DEBUGINFOD_URLS:
+// nothing is fetched from a network unless the user asked for it.
 #include "compiler/target/elf/debug_file.h"
 
 #include <dlfcn.h>
@@ -64,7 +64,7 @@ std::string place_of(const BuildId& id) {
   return fmt::format("/usr/lib/debug/.build-id/{}/{}.debug", text.substr(0, 2), text.substr(2));
 }
 
-// The places where a file may lie, one after the other.
+// Tries the places where the debug file may lie; the first that fits is taken.
 class Search {
  public:
   explicit Search(BuildId id) : id_(std::move(id)) {}
@@ -82,7 +82,7 @@ class Search {
   }
   const BuildId& id() const { return id_; }
   std::shared_ptr<FileContents> found() const { return found_; }
-  // Of a file that is there and cannot be read; or empty.
+  // Why the first file that exists could not be read; empty if there was no such file.
   const std::string& refused() const { return refused_; }
 
  private:
@@ -91,7 +91,7 @@ class Search {
   std::string refused_;
 };
 
-// The client library's own interface, looked up by name.
+// Calls libdebuginfod through dlsym(): kevtrace is not linked with it.
 UniqueFd ask_debuginfod(const BuildId& id) {
   const char* urls = std::getenv("DEBUGINFOD_URLS");
   if (urls == nullptr || *urls == '\0') return {};

@@ -9,14 +9,14 @@
 namespace kevt::target {
 
 struct DebugFile {
-  std::shared_ptr<FileContents> contents;  // none: there is no debug information
-  std::string why;                         // what is missing or was refused, and what would help
+  std::shared_ptr<FileContents> contents;  // null: no debug information was found
+  std::string why;                         // if null: what is missing or was refused, and what would help
 };
 
 DebugFile find_debug_file(const std::string& path);
 
-// The file that several debug files have in common (dwz), as .gnu_debugaltlink of `file` names it; none: there is none,
-// or it is refused.
+// The file that several debug files share (dwz), as .gnu_debugaltlink of `file` names it. Null: `file` names none, or
+// the named file is refused.
 std::shared_ptr<FileContents> find_alternate_file(const FileContents& file);
 
 }  // namespace kevt::target

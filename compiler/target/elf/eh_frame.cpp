@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::uint8_t kOmit = 0xff;
 constexpr std::uint8_t kIndirect = 0x80;
-constexpr std::size_t kMostCies = 1 << 16;  // linkers make one of those that are alike
+constexpr std::size_t kMostCies = 1 << 16;  // linkers merge equal CIEs
 
 // Reads forward through a piece of the section; after a failed read `ok()` stays false.
 class Cursor {
@@ -70,7 +70,7 @@ class Cursor {
     ok_ = false;
     return 0;
   }
-  // A value in the low four bits of a pointer encoding.
+  // A number in the format that the low four bits of a pointer encoding name.
   std::uint64_t number(std::uint8_t encoding) {
     switch (encoding & 0x0f) {
       case 0x00:
@@ -93,7 +93,7 @@ class Cursor {
     ok_ = false;
     return 0;
   }
-  // A pointer: absolute or relative to where it stands. 0 stays 0 (a null pointer).
+  // A pointer: absolute, or relative to its own address. 0 stays 0 (a null pointer).
   std::uint64_t pointer(std::uint8_t encoding) {
     const std::uint64_t place = address_.value + at_;
     const std::uint64_t value = number(encoding);

@@ -16,8 +16,7 @@ struct FrameRange {
   ImageAddr lsda;  // exception table; 0: none
 };
 
-// `section` is mapped at `address`. Damaged or unknown entries are skipped, as are those beyond `most`. Ascending by
-// start.
+// `section` is mapped at `address`. At most `most` ranges, ascending by start; damaged or unknown entries are skipped.
 std::vector<FrameRange> read_eh_frame(CheckedBytes section, ImageAddr address, std::size_t most);
 
 struct LandingPads {
@@ -25,8 +24,8 @@ struct LandingPads {
   std::uint64_t read_bytes = 0;
 };
 
-// Landing pads of the exception table `lsda` (its bytes up to the end of its section) of a function
-// that starts at `function`; `most` of them.
+// At most `most` landing pads of the function that starts at `function`. `lsda`: its exception table, with all bytes
+// up to the end of the section.
 LandingPads read_landing_pads(CheckedBytes lsda, ImageAddr lsda_address, ImageAddr function, std::size_t most);
 
 }  // namespace kevt::target

@@ -1,10 +1,10 @@
-// Extents of functions: symbols where there are some, .eh_frame for what has no name.
+// Extents of functions: from symbols, and from .eh_frame for functions without a symbol.
 //
 // Both lists are merged by start address: libc.so.6 of Debian is stripped, so of its 3700 functions
 // 2200 have names and the others are known by their frame descriptions alone. A symbol without a size
 // takes the size of the frame at its address. Ranges may nest (several entries in one frame); the
 // innermost one counts as the function around an address.
-// Not done: functions with neither (hand-written code without symbols and frames).
+// Not done: functions with neither a symbol nor a frame description (hand-written code).
 #include <algorithm>
 
 #include "compiler/target/elf/elf_image_state.h"
@@ -68,7 +68,7 @@ const std::vector<FunctionRange>& ElfImage::functions() const {
 std::optional<FunctionRange> ElfImage::function_containing(ImageAddr address) const {
   const std::vector<FunctionRange>& all = functions();
   auto after = std::ranges::upper_bound(all, address, {}, &FunctionRange::start);
-  // Nested ranges are rare (several entries in one frame): the innermost one that covers it counts.
+  // Nested ranges are rare (several entries in one frame): the innermost one that covers `address` counts.
   for (unsigned tries = 0; tries < 16 && after != all.begin(); ++tries) {
     --after;
     if (address < after->end()) return *after;
@@ -93,7 +93,7 @@ std::optional<ImageAddr> ElfImage::previous_function_end(ImageAddr address) cons
   return std::nullopt;
 }
 
-// Of the whole image: the pads of a function may lie in its cold part, which is another function here.
+// Reads the pads of the whole image: those of a function may lie in its cold part, which is another function here.
 void ElfImage::State::load_landing_pads() {
   if (landing_pads_loaded) return;
   landing_pads_loaded = true;

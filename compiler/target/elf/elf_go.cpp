@@ -1,4 +1,4 @@
-// The functions of a Go program from its own table, .gopclntab, which is there when the symbols are stripped: the
+// The functions of a Go program from its own table, .gopclntab. Stripping the symbols leaves this table, because the
 // runtime needs it to unwind (runtime/symtab.go, pcHeader; cmd/link/internal/ld/pcln.go).
 //
 //   header   magic u32, two zero bytes, code quantum, pointer size (8), then words: functions, files,
@@ -22,7 +22,7 @@ class GoFunctions {
  public:
   GoFunctions(CheckedBytes table, std::uint64_t text) : table_(table), text_(text) {}
 
-  // False: a layout that is not known.
+  // False: the table has an unknown layout.
   bool read_header() {
     const auto magic = table_.read<std::uint32_t>(0);
     if (!magic || table_.read<std::uint8_t>(7) != sizeof(std::uint64_t)) return false;
@@ -38,7 +38,8 @@ class GoFunctions {
     return true;
   }
 
-  // The table does not say where the text begins, and what stands before it in .text (C's start-up code) is not known.
+  // The table does not say where runtime.text begins, so the start of .text was taken. C's start-up code may lie in
+  // between.
   bool text_is_guessed() const { return is_guessed_; }
 
   void append_to(ElfImage::State& state) const {
@@ -61,7 +62,7 @@ class GoFunctions {
   std::optional<std::uint64_t> word(std::uint64_t index) const {
     return table_.read<std::uint64_t>(kFirstWord + 8 * index);
   }
-  // Of the list of functions.
+  // Entry `index` of the list of functions.
   std::optional<std::uint64_t> number(std::uint64_t index) const {
     if (!has_text_) return functions_.read<std::uint64_t>(8 * index);
     return functions_.read<std::uint32_t>(4 * index);

@@ -1,9 +1,9 @@
 // Opening an ELF file and finding one's way in it: headers, segments, sections, dynamic section.
 //
-// Only the headers are looked at when a file is opened; nothing in them is believed before it is
-// checked against the bytes that are there, since a probe definition may name any file. Everything later
-// (elf_symbols.cpp, elf_pointers.cpp) reads through CheckedBytes, from a copy in private memory, and so needs no
-// trust either; lists stop growing at kMostEntries.
+// Only the headers are read when a file is opened. A probe definition may name any file, so every number in the headers
+// is checked against the bytes that the file has before it is used. All later reads (elf_symbols.cpp, elf_pointers.cpp)
+// go through CheckedBytes, from a copy in private memory, and so trust the file no more; lists stop growing at
+// kMostEntries.
 // Example: libc.so.6 has 4 PT_LOAD segments; the one with PF_X maps file offset 0x26000 at 0x26000.
 // Not done: 32-bit and big-endian files, relocatable objects, separate debug files.
 #include "compiler/target/elf/elf_image.h"
@@ -46,7 +46,7 @@ bool sane_segment(const Elf64_Phdr& segment, CheckedBytes file) {
 
 }  // namespace
 
-// Segments do not overlap; of a damaged file's some are not found.
+// Segments do not overlap. In a damaged file they may, and then some are not found.
 const Elf64_Phdr* ElfImage::State::segment_at(ImageAddr address) const {
   constexpr int kTries = 4;
   auto after = std::ranges::upper_bound(segments, address.value, {}, &Elf64_Phdr::p_vaddr);
@@ -74,7 +74,7 @@ const Elf64_Shdr* ElfImage::State::section_at(ImageAddr address) const {
 
 namespace {
 
-// Holes hold no code: who looks for jumps in 4 TiB of zeros does not return.
+// Leaves out holes, which hold no code: a search for jumps in 4 TiB of zeros would not end.
 Result<void> add_executable(ElfImage::State& state, const Elf64_Phdr& segment) {
   const CheckedBytes bytes = state.file.part(segment.p_offset, segment.p_filesz).value_or(CheckedBytes{});
   for (std::uint64_t at = bytes.data_from(0); at < bytes.size(); at = bytes.data_from(at)) {
@@ -190,7 +190,7 @@ std::optional<FileOffset> ElfImage::file_offset(ImageAddr address) const {
 }
 
 std::optional<ImageAddr> ElfImage::image_addr(FileOffset offset) const {
-  // Pages at segment borders are in the file once and mapped twice: the executable one is meant.
+  // A page at the border of two segments is in the file once and mapped twice: the executable mapping is meant.
   std::optional<ImageAddr> found;
   for (const Elf64_Phdr& segment : state_->segments) {
     if (offset.value < segment.p_offset || offset.value - segment.p_offset >= segment.p_filesz) continue;

@@ -1,9 +1,9 @@
 // ElfImage: what one x86-64 ELF file (program or library) says of its functions and code.
 //
-// Addresses are link-time addresses (ImageAddr: st_value, p_vaddr). What is read of the file is a private copy;
-// string_views and spans point into it and live as long as the image (moving it is fine). Symbols,
+// Addresses are link-time addresses (ImageAddr: st_value, p_vaddr). The file is read into a private copy;
+// string_views and spans point into the copy and live as long as the image (moving the image is fine). Symbols,
 // frame ranges and relocations are read when first asked for, so an image is cheap to open.
-// Not thread safe, also not the const functions (they fill caches).
+// Not thread safe; the const functions are not either (they fill caches).
 #pragma once
 
 #include <cstdint>
@@ -62,9 +62,9 @@ class ElfImage {
  public:
   struct State;  // private to elf_*.cpp
 
-  // Refuses what is not a complete x86-64 ELF program or shared object; the error says what is wrong.
+  // Refuses a file that is not a complete x86-64 ELF program or shared object; the error says what is wrong.
   static Result<ElfImage> open(const std::string& path);
-  // The same over bytes in memory; `name` is used in errors.
+  // Does the same with bytes in memory; errors call the file `name`.
   static Result<ElfImage> from_bytes(std::vector<std::uint8_t> bytes, const std::string& name);
 
   ElfImage(ElfImage&&) noexcept;
@@ -72,15 +72,15 @@ class ElfImage {
   ~ElfImage();
 
   const std::string& path() const;
-  // Why the file could not be read to its end since it was opened, e.g. it changed. What the image has told since is
-  // not to be believed.
+  // Why a read of the file failed after it was opened, e.g. the file changed. After a failure no answer of the image
+  // can be trusted.
   std::optional<Error> problem() const;
   std::string_view soname() const;       // DT_SONAME, or empty
   std::string_view interpreter() const;  // PT_INTERP, or empty
   ImageAddr entry() const;
   bool is_go() const;
   bool is_position_independent() const;  // ET_DYN: its pointers are relocated
-  bool is_program() const;               // something one executes, not a library
+  bool is_program() const;               // an executable, not a library
 
   std::optional<FileOffset> file_offset(ImageAddr address) const;
   std::optional<ImageAddr> image_addr(FileOffset offset) const;
@@ -89,14 +89,14 @@ class ElfImage {
   std::span<const std::uint8_t> bytes_at(ImageAddr address, std::uint64_t length) const;
   // Fills `out` completely or fails.
   Result<void> read_text(ImageAddr address, std::span<std::uint8_t> out) const;
-  // Executable PT_LOAD segments (what the file holds of them), ascending.
+  // The parts of executable PT_LOAD segments that the file holds, without holes; ascending.
   const std::vector<ImageRange>& executable_ranges() const;
   bool is_executable(ImageAddr address) const;
   // The section that covers `address` ("" when the file has no sections or none covers it).
   std::string_view section_name(ImageAddr address) const;
   std::optional<ImageRange> section_range(ImageAddr address) const;
   std::optional<ImageRange> find_section(std::string_view name) const;
-  // Inside a segment, the part without file contents (.bss) included.
+  // Whether `address` lies in a segment, including its part without file contents (.bss).
   bool is_mapped(ImageAddr address) const;
 
   // All definitions, from .symtab and .dynsym; the same definition in both appears once.
@@ -105,10 +105,10 @@ class ElfImage {
   // version): functions (IFunc included) or data objects. Aliases at one address count once, and a
   // default version wins over hidden ones. Empty: no such name; several: ambiguous.
   std::vector<ElfSymbol> find_functions(std::string_view name) const;
-  // Those that the source calls so (source_names.h): `Foo::bar`, `bar`, `Foo::bar(int)`.
+  // The functions that have this name in the source (source_names.h): `Foo::bar`, `bar`, `Foo::bar(int)`.
   std::vector<ElfSymbol> find_functions_of_source(std::string_view name) const;
   std::vector<ElfSymbol> find_objects(std::string_view name) const;
-  // The symbol whose [address, address+size) covers `address`; of aliases the plainest name.
+  // The innermost symbol whose [address, address+size) covers `address`; of aliases the plainest name.
   std::optional<ElfSymbol> symbol_covering(ImageAddr address) const;
 
   // The function that covers `address`: by symbols, else by .eh_frame.
@@ -122,8 +122,8 @@ class ElfImage {
   // All places where the unwinder may go on after an exception; ascending.
   const std::vector<ImageAddr>& landing_pads() const;
 
-  // Words that point into executable ranges, ascending by target: from relocations, and in images
-  // that are not position independent from every aligned word of data that looks like one.
+  // Words that point into executable ranges, ascending by target. They are found through relocations; in an image
+  // that is not position independent, every aligned word of data with such a value is taken as well.
   const std::vector<CodePointer>& code_pointers() const;
 
  private:

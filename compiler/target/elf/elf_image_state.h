@@ -1,5 +1,5 @@
-// What ElfImage holds; private to elf_*.cpp. Filled from the file by elf_image.cpp when it is
-// opened, by elf_symbols.cpp, elf_go.cpp and elf_pointers.cpp when first asked for.
+// What ElfImage holds; private to elf_*.cpp. elf_image.cpp fills the headers and segments when the file is opened;
+// elf_symbols.cpp, elf_go.cpp, elf_functions.cpp and elf_pointers.cpp fill the lists when they are first asked for.
 #pragma once
 
 #include <elf.h>
@@ -20,7 +20,7 @@
 namespace kevt::target {
 
 struct ElfImage::State {
-  // No list grows above this, whatever a file says.
+  // No list has more entries, whatever a file says.
   static constexpr std::size_t kMostEntries = 8 << 20;
 
   explicit State(std::shared_ptr<const FileContents> opened) : contents_(std::move(opened)), file(*contents_) {}
@@ -36,23 +36,23 @@ struct ElfImage::State {
   Elf64_Ehdr header{};
   std::vector<Elf64_Phdr> segments;  // PT_LOAD only, ascending
   ElfSections sections;
-  std::vector<ImageRange> executable;             // what the file holds of it, ascending
+  std::vector<ImageRange> executable;             // executable parts that the file holds, ascending
   std::map<std::int64_t, std::uint64_t> dynamic;  // first value of each DT_ tag
   std::string_view interpreter;
   std::optional<Elf64_Phdr> frame_header;  // PT_GNU_EH_FRAME
 
-  // Of the dynamic section.
+  // The value of a tag of the dynamic section; nullopt: it has no such tag.
   std::optional<std::uint64_t> tag(std::int64_t wanted) const {
     const auto found = dynamic.find(wanted);
     return found == dynamic.end() ? std::nullopt : std::optional(found->second);
   }
   std::optional<Error> problem() const { return contents_ ? contents_->problem() : std::nullopt; }
-  const Elf64_Phdr* segment_at(ImageAddr address) const;  // by its file-backed part
+  const Elf64_Phdr* segment_at(ImageAddr address) const;  // whose file-backed part covers `address`
   // Bytes mapped at `address`, to the end of its segment's file-backed part.
   CheckedBytes mapped(ImageAddr address) const;
   const Elf64_Shdr* section_at(ImageAddr address) const;
 
-  void add_symbol(ElfSymbol symbol);  // while there is room
+  void add_symbol(ElfSymbol symbol);  // drops the symbol when a limit is reached
   void load_symbols();
   void append_go_functions();
   void load_frames();
@@ -60,10 +60,10 @@ struct ElfImage::State {
   void load_landing_pads();
   void load_pointers();
 
-  std::optional<bool> is_go;  // once it was asked
+  std::optional<bool> is_go;  // nullopt: not asked yet
   bool symbols_loaded = false;
   std::vector<ElfSymbol> symbols;  // ascending by address
-  std::uint64_t name_bytes = 0;    // of all symbols: names may overlap, and are compared
+  std::uint64_t name_bytes = 0;    // length of all names, limited: overlapping names of a hostile file cost time
   std::vector<std::pair<std::uint64_t, std::uint32_t>> symbols_by_name;  // hash and place, ascending
   std::vector<std::uint64_t> reach;                                      // highest end address among symbols[0..i]
 
@@ -77,8 +77,8 @@ struct ElfImage::State {
   std::vector<CodePointer> pointers;
 };
 
-// Of several names of one address the one to print: fewest leading underscores, strongest binding,
-// shortest, alphabetically first. True where `a` is the better one.
+// Whether `a` is better to print than `b`, another name of the same address: no hidden version, fewer leading
+// underscores, stronger binding, shorter, alphabetically first.
 bool plainer_name(const ElfSymbol& a, const ElfSymbol& b);
 
 }  // namespace kevt::target

@@ -13,7 +13,7 @@
 namespace kevt::target {
 namespace {
 
-constexpr std::size_t kMostPointers = 64 << 20;  // 1 GiB of them; a program with more has 512 MiB of relocated words
+constexpr std::size_t kMostPointers = 64 << 20;  // 1 GiB of memory, for 512 MiB of relocated words
 
 class PointerCollector {
  public:
@@ -86,7 +86,8 @@ class PointerCollector {
       add(address + at, *value);
     }
   }
-  // No file has more words than it has room for: in a damaged one segments or RELR's pieces lie on each other.
+  // Takes one of the words that a file of this size can hold: in a damaged file segments or pieces of RELR overlap, and
+  // the same words would be read again and again.
   bool takes_word() { return words_ != 0 && words_-- != 0; }
 
   // DT_RELR, DT_RELRSZ: newer than this machine's elf.h may be.

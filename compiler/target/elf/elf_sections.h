@@ -1,5 +1,5 @@
-// Headers, sections and notes of an ELF file, without trust in any number: what ElfImage and the readers of debug
-// information have in common.
+// Headers, sections and notes of an ELF file, read without trust in any number. ElfImage and the readers of debug
+// information share this code.
 #pragma once
 
 #include <elf.h>
@@ -13,18 +13,18 @@
 
 namespace kevt::target {
 
-// Of a 64-bit little-endian file of any type.
+// The header of a 64-bit little-endian ELF file of any type; an error for any other file.
 Result<Elf64_Ehdr> read_elf_header(CheckedBytes file);
 
 struct ElfSections {
   CheckedBytes file;
   std::vector<Elf64_Shdr> headers;
-  std::uint64_t names_index = 0;  // of the section with the names
+  std::uint64_t names_index = 0;  // index of the section that holds the names
   CheckedBytes names;
 
   std::string_view name_of(const Elf64_Shdr& section) const { return names.text(section.sh_name, kLongestName); }
   const Elf64_Shdr* find(std::string_view name) const;
-  // Empty: it lies outside the file, or takes no room there.
+  // Empty if the section lies outside the file, or takes no room there (SHT_NOBITS).
   CheckedBytes contents(const Elf64_Shdr& section) const;
 
   static constexpr std::uint64_t kLongestName = 255;
@@ -33,7 +33,7 @@ struct ElfSections {
 // Sections are optional (a loader needs none): damaged headers mean no sections.
 ElfSections read_sections(CheckedBytes file, const Elf64_Ehdr& header);
 
-// The NT_GNU_BUILD_ID note: 1 to 64 bytes, or none.
+// The bytes of the NT_GNU_BUILD_ID note, 1 to 64; empty if there is no such note.
 std::vector<std::uint8_t> build_id_of(const ElfSections& sections);
 
 }  // namespace kevt::target

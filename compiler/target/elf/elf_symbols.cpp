@@ -1,6 +1,6 @@
 // Names: .symtab, and .dynsym with its versions; of a stripped Go program those of its own table (elf_go.cpp).
 //
-// Both symbol tables are read into one list ordered by address; what stands in both is kept once.
+// Both symbol tables are read into one list ordered by address; a symbol of both tables is kept once.
 // A stripped library still has .dynsym, found through DT_SYMTAB when even the section headers are gone.
 //   `memcpy` in libc.so.6: memcpy@@GLIBC_2.14 (default) and memcpy@GLIBC_2.2.5 (hidden): the default
 //   wins; `open`, `open64`, `__open` lie at one address and are one function.
@@ -24,7 +24,7 @@ struct SymbolTable {
   std::vector<std::string_view> definitions;  // version index → name
 };
 
-constexpr std::uint64_t kMostVersions = 1 << 15;  // a symbol names its own by 15 bits
+constexpr std::uint64_t kMostVersions = 1 << 15;  // a symbol has 15 bits for its version
 
 std::vector<std::string_view> read_version_names(CheckedBytes table, CheckedBytes names, std::uint64_t count) {
   std::vector<std::string_view> result;
@@ -143,7 +143,7 @@ void set_version(ElfSymbol& symbol, const SymbolTable& table, std::uint64_t inde
   symbol.versioning = (*version & 0x8000) ? SymbolVersion::Hidden : SymbolVersion::Default;
 }
 
-// A table in a sparse file ends at its first hole, so it is as long as what is there.
+// A table of a sparse file was cut at its first hole, so all its entries are in the file.
 void append_symbols(const SymbolTable& table, ElfImage::State& state) {
   const std::uint64_t count = table.entries.size() / sizeof(Elf64_Sym);
   for (std::uint64_t i = 1; i < count; ++i) {
@@ -214,8 +214,8 @@ std::vector<ElfSymbol> find_named(const ElfImage::State& state, std::string_view
   return choose(std::move(found));
 }
 
-// By the name that its programmer gave it: qualified before what only ends so. Clones (`.cold`) and thunks are no
-// functions of their own.
+// Finds functions by their name in the source. Functions with exactly this qualified name win over those whose
+// qualified name only ends with it. Clones (`.cold`) and thunks are no functions of their own.
 template <class Keep>
 std::vector<ElfSymbol> find_by_source_name(const ElfImage::State& state, std::string_view wanted, Keep keep) {
   const std::string_view identifier = last_identifier(wanted);
@@ -244,7 +244,7 @@ bool plainer_name(const ElfSymbol& a, const ElfSymbol& b) {
   return rank(a) < rank(b);
 }
 
-// Names of a hostile table may all be one long text, each beginning a byte later.
+// The names of a hostile table may be one long text, each name beginning a byte later: their sum is limited, too.
 void ElfImage::State::add_symbol(ElfSymbol symbol) {
   constexpr std::uint64_t kNameBytes = 64 << 20;
   name_bytes += symbol.name.size();

@@ -1,13 +1,13 @@
-// Reading a file that somebody else may write, shrink or have made 4 TiB long.
+// Reading a file that somebody else may write, shrink, or may have made 4 TiB long.
 //
 //   libc.so.6, 1.9 MB:  | block 0 | block 1 | … |     64 KiB each; a symbol's name reads one block, once
 //   sparse, 4 TiB:      | 16 KiB of data | hole … |   the address space is reserved, the hole is never read
 //
-// Memory is reserved for the file's whole length, so that what is in it has one address; blocks are read into it with
-// pread. Each time the file's size and time of change are compared with those at the beginning: other ones mean that
-// parts of two files would be mixed. Not seen: a change within the clock's tick (4 ms) in which the file was opened.
-// What is there is what the file system says (SEEK_DATA); one that knows no holes has data everywhere, and the limit
-// on what is read of one file holds.
+// Address space is reserved for the file's whole length, so that each byte has one address; blocks are read into it
+// with pread. After each read the file's size and modification time are compared with those at the beginning: if they
+// differ, parts of two files would be mixed. Not seen: a change within the clock's tick (4 ms) in which the file was
+// opened. The file system tells where data is (SEEK_DATA). A file system that knows no holes has data everywhere; then
+// the limit on the bytes that are read of one file protects us.
 #include "compiler/target/elf/file_contents.h"
 
 #include <fcntl.h>
@@ -45,7 +45,7 @@ void* reserve(std::uint64_t bytes) {
   return at;
 }
 
-// Text of 100 MB is 25,000 faults of small pages.
+// 100 MB in small pages would be 25,000 page faults.
 void take_huge_pages(std::uint8_t* begin, std::uint8_t* end) {
   constexpr std::uintptr_t kHuge = 2 << 20;
   const std::uintptr_t first = (reinterpret_cast<std::uintptr_t>(begin) + kHuge - 1) / kHuge * kHuge;
@@ -53,8 +53,8 @@ void take_huge_pages(std::uint8_t* begin, std::uint8_t* end) {
   if (first < last) ::madvise(reinterpret_cast<void*>(first), last - first, MADV_HUGEPAGE);
 }
 
-// Also of those who changed its rights or names: a version in use is taken for another file's one only if all is the
-// same.
+// A FileContents is shared only if all of this is equal. The status change time (ctime) also tells that somebody has
+// changed the file's rights or names.
 struct SharedKey {
   FileVersion version;
   std::int64_t status_changed_ns;
@@ -151,7 +151,7 @@ Result<void> FileContents::find_extents() {
     const bool knows_holes = data >= 0 && hole > data;
     const Extent extent{knows_holes ? static_cast<std::uint64_t>(data) : at,
                         knows_holes ? std::min(static_cast<std::uint64_t>(hole), size_) : size_};
-    if (extent.begin >= extent.end) break;  // it has become shorter: reading will tell
+    if (extent.begin >= extent.end) break;  // the file has become shorter: reading will tell
     if (extents_.size() == kMostExtents)
       return std::unexpected(Error(fmt::format("`{}` has more than {} holes: no program has", name_, kMostExtents)));
     extents_.push_back(extent);
@@ -161,7 +161,7 @@ Result<void> FileContents::find_extents() {
   return {};
 }
 
-// The one that holds `offset`, or the first behind it.
+// The extent that holds `offset`, or the first one behind it; nullptr: there is none.
 const FileContents::Extent* FileContents::extent_from(std::uint64_t offset) const {
   const auto found = std::ranges::upper_bound(extents_, offset, {}, &Extent::end);
   return found == extents_.end() ? nullptr : &*found;
@@ -212,7 +212,7 @@ bool FileContents::read_span(std::uint64_t begin, std::uint64_t end) const {
   return true;
 }
 
-// Holes are zeros already.
+// Reads the data between the holes; holes are zeros already.
 bool FileContents::read_block_data(std::uint64_t begin, std::uint64_t end) const {
   for (std::uint64_t at = data_from(begin); at < end; at = data_from(at)) {
     const std::uint64_t stop = std::min(hole_from(at), end);

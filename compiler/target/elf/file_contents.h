@@ -1,8 +1,8 @@
 // FileContents: the bytes of a regular file, in private memory, read when they are first asked for.
 //
-// Nothing of the file is mapped: whoever may write it can shrink it and we do not fault, and what was read stays as it
-// was read. What nobody asked for, and holes, are zeros that take no memory. One file may be asked from several
-// threads.
+// The file is not mapped: when somebody shrinks it, no access faults, and bytes that were read stay as they were read.
+// Bytes that nobody asked for, and holes, are zeros that take no memory. Several threads may ask for bytes of one
+// FileContents.
 #pragma once
 
 #include <sys/types.h>
@@ -33,17 +33,18 @@ struct FileVersion {
 class FileContents {
  public:
   struct Limits {
-    std::uint64_t read_bytes;  // of one file
-    unsigned open_files;       // of the process; a file above this number is read completely and closed
+    std::uint64_t read_bytes;  // read from one file at most
+    unsigned open_files;       // open at a time in this process; any further file is read completely and closed
   };
-  static const Limits& default_limits();  // a quarter of the machine's memory, 256
+  static const Limits& default_limits();  // a quarter of the machine's memory; 256 files
 
-  // Refuses what is no regular file.
+  // Fails if `path` is not a regular file, or is longer than 16 TiB.
   static Result<std::shared_ptr<FileContents>> open(const std::string& path, Limits limits = default_limits());
-  // The same of an open file; `name` is used in errors.
+  // Does the same with an open file; errors call it `name`.
   static Result<std::shared_ptr<FileContents>> of(UniqueFd file, const std::string& name,
                                                   Limits limits = default_limits());
-  // What is in use already where the file is still the same. Shared: a process has libc in several images.
+  // Returns the FileContents that is in use for this file already, if the file has not changed since. Several images
+  // of one process share e.g. libc this way.
   static Result<std::shared_ptr<const FileContents>> open_shared(const std::string& path);
 
   FileContents(const FileContents&) = delete;
@@ -51,22 +52,25 @@ class FileContents {
   ~FileContents();
 
   const std::string& name() const { return name_; }
-  // All of the file; zeros where want() was not called.
+  // The whole file; bytes that want() has not read are zeros.
   std::span<const std::uint8_t> bytes() const { return {data_, size_}; }
-  // The same to change: the file stays as it is.
+  // The same bytes, writable: changes do not reach the file.
   std::span<std::uint8_t> changeable() { return {data_, size_}; }
 
-  // Reads these bytes. False: they could not be read, now or before; problem() says why.
+  // Reads these bytes, unless they have been read. False: they lie outside the file or could not be read; problem()
+  // says why.
   bool want(std::uint64_t offset, std::uint64_t length) const;
-  // What was not read stays zeros; want() says false of it.
+  // Closes the file. Bytes that were not read stay zeros, and want() returns false for them.
   void close();
-  // Why reading failed: the file changed, is damaged, or is too large. What was read before is not to be believed.
+  // Why reading failed: the file changed, is too large, or an I/O error. Bytes that were read before cannot be trusted
+  // then.
   std::optional<Error> problem() const;
 
-  // Where the file system keeps bytes; the rest are holes.
+  // How many bytes the file system stores, in all or in a range; the rest are holes.
   std::uint64_t data_bytes() const { return data_bytes_; }
   std::uint64_t data_bytes(std::uint64_t offset, std::uint64_t length) const;
-  // The first byte from `offset` on that is in no hole, or is in one; the file's size: there is none.
+  // The first offset from `offset` on that is in no hole (data_from) or in a hole (hole_from); the file's size if there
+  // is none.
   std::uint64_t data_from(std::uint64_t offset) const;
   std::uint64_t hole_from(std::uint64_t offset) const;
 
@@ -90,12 +94,12 @@ class FileContents {
   Limits limits_;
   FileVersion version_;
   std::uint8_t* data_ = nullptr;
-  std::atomic<std::uint8_t>* known_ = nullptr;  // one for each block that has been read
+  std::atomic<std::uint8_t>* known_ = nullptr;  // a byte for each block; 1: the block has been read
   std::uint64_t size_ = 0;
   std::uint64_t data_bytes_ = 0;
-  std::vector<Extent> extents_;  // ascending, apart from each other
+  std::vector<Extent> extents_;  // pieces of data between the holes, ascending
 
-  mutable std::mutex reading_;  // guards what follows, and setting `known_`
+  mutable std::mutex reading_;  // guards the members below, and writes to `known_`
   UniqueFd file_;
   mutable std::uint64_t read_bytes_ = 0;
   mutable std::optional<Error> problem_;

@@ -2,7 +2,7 @@
 //
 // The known start is the function's, as its symbol or frame description says: in `55 48 89 e5` at a
 // function's start, offsets 0 and 1 are boundaries and 2 is not. Bytes that are no instruction end the
-// walk, and what lies behind them is no boundary as far as one can tell.
+// walk, and no offset behind them counts as a boundary.
 // Mirrors can_probe() of arch/x86/kernel/kprobes/core.c (6.1). Not done: code outside all functions.
 #include "compiler/target/elf/instruction_start.h"
 

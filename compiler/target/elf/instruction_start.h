@@ -10,8 +10,8 @@
 
 namespace kevt::target {
 
-// Decodes in a line from the start of the function around `address`. nullopt: no function is known
-// there, so nothing can be said.
+// Decodes instruction by instruction from the start of the function that contains `address`. nullopt: no such function
+// is known, so nothing can be said.
 std::optional<bool> is_instruction_start(const ElfImage& image, ImageAddr address);
 
 // Whether an instruction of `function`, decoded from its first byte, starts at byte `offset`.

@@ -1,8 +1,8 @@
-// A name in /proc/PID/maps is a name of the past: the file may have been deleted, replaced by a new build, mounted
-// over, or be in a mount namespace of its own. What is mapped is known by its inode:
+// A name in /proc/PID/maps may be out of date: the file may have been deleted, replaced by a new build, mounted
+// over, or be in a mount namespace of its own. The mapped file is recognized by its inode:
 //
 //   /proc/PID/root/PATH                 the process's own view; containers
-//   PATH                                ours: what a process has that went into a chroot since
+//   PATH                                our view: files that a process mapped before it went into a chroot
 //   /proc/PID/map_files/START-END       the mapping itself: deleted files, too. Needs CAP_CHECKPOINT_RESTORE (Linux 5.9
 //                                       and later) or CAP_SYS_ADMIN
 //   /proc/PID/exe                       the program, without a capability
@@ -66,7 +66,7 @@ std::string readable_path(pid_t pid, const LoadedObject& object) {
   if (::access(mapped.c_str(), R_OK) == 0) return mapped;
   const std::string program = fmt::format("/proc/{}/exe", pid);
   if (is_the_file(program, object)) return program;
-  // File systems that show another inode in maps than stat does (btrfs, some overlayfs).
+  // Some file systems (btrfs, some overlayfs) show another inode in maps than in stat(2).
   return object.deleted || ::access(rooted.c_str(), R_OK) != 0 ? std::string{} : rooted;
 }
 

@@ -2,9 +2,9 @@
 //
 //   private copy:  header | segments | .text NOBITS | .debug_info read | .debug_loc NOBITS | … | section table
 //
-// Here it gets memory instead of a file: the copy that FileContents makes. Sections that nobody needs are made
-// SHT_NOBITS in the copy, and are never read. The same happens to what is not believable: a section that is mostly a
-// hole, one that unpacks to 64 times its size. A table that is not whole is taken away.
+// Here elfutils gets memory instead of a file: the copy that FileContents makes. Sections that nobody needs are made
+// SHT_NOBITS in the copy, and are never read. The same happens to implausible sections: a section that is mostly a
+// hole, or one that unpacks to more than 64 times its size. A table of headers that is not whole is removed.
 #include "compiler/target/elf/private_elf.h"
 
 #include <fmt/format.h>
@@ -38,7 +38,7 @@ class Preparation {
   Preparation(FileContents& contents, const Elf64_Ehdr& header)
       : contents_(contents), file_(contents), header_(header), sections_(read_sections(file_, header)) {}
 
-  // What stays is read.
+  // Reads the sections that stay.
   void keep_sections(const std::function<bool(std::string_view)>& wants) {
     for (std::size_t i = 0; i < sections_.headers.size(); ++i) {
       Elf64_Shdr& section = sections_.headers[i];
@@ -56,7 +56,7 @@ class Preparation {
     header_.e_shoff = 0;
     header_.e_shnum = header_.e_shstrndx = 0;
   }
-  // A file without section headers tells where its frames are by segments.
+  // Segments are kept because they tell where the frames of a file without section headers are.
   void keep_segments() {
     const std::uint64_t bytes = std::uint64_t{header_.e_phnum} * sizeof(Elf64_Phdr);
     const auto table = file_.part(header_.e_phoff, bytes);
@@ -85,7 +85,7 @@ class Preparation {
   CheckedBytes file_;
   Elf64_Ehdr header_;
   ElfSections sections_;
-  std::uint64_t left_ = FileContents::default_limits().read_bytes;  // that libelf may allocate
+  std::uint64_t left_ = FileContents::default_limits().read_bytes;  // bytes that libelf may still allocate
 };
 
 }  // namespace

@@ -1,4 +1,4 @@
-// An ELF file as elfutils may see it. Private to what uses elfutils: users see it nowhere.
+// An ELF file as elfutils may see it. Only code that uses elfutils includes this header.
 #pragma once
 
 #include <libelf.h>
@@ -18,9 +18,9 @@ struct EndElf {
 };
 using OpenElf = std::unique_ptr<Elf, EndElf>;
 
-// libelf over `contents`, which outlives it. Only the sections that `wants` says, and those with names, are there; of
-// others libelf is told that they take no room in the file. The same contents may be opened again with the same
-// `wants`.
+// Opens `contents`, which must outlive the result, with libelf. Libelf sees the sections that `wants` accepts and the
+// one that holds the section names; of all others it is told that they take no room in the file. `contents` is changed
+// for that; it may be opened again with the same `wants`.
 Result<OpenElf> open_private_elf(FileContents& contents, const std::function<bool(std::string_view)>& wants);
 
 }  // namespace kevt::target

@@ -14,8 +14,8 @@ namespace kevt::target {
 
 namespace {
 
-constexpr std::uint64_t kMostOfAName = 64 << 20;  // bytes that one name may take at most
-constexpr std::uint64_t kAllNames = 512 << 20;    // and all that this process makes
+constexpr std::uint64_t kMostOfAName = 64 << 20;  // bytes of one demangled name at most
+constexpr std::uint64_t kAllNames = 512 << 20;    // bytes of all names that this process demangles
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 
@@ -53,7 +53,7 @@ std::string decoded_rust(std::string_view text) {
     out += code == kCodes.end() ? text.substr(0, 1) : code->second;
     text.remove_prefix(code == kCodes.end() ? 1 : code->first.size());
   }
-  // An underscore stands before a part that begins with a code.
+  // Rust puts an underscore before a part that begins with a code: it is removed.
   for (std::size_t at = 0; (at = out.find("_<", at)) != std::string::npos;)
     if (at == 0 || out[at - 1] == ':')
       out.erase(at, 1);
@@ -68,7 +68,7 @@ std::string without_blanks(std::string_view text) {
   return out;
 }
 
-// Where the parameters of a function begin: the `(` that its last `)` closes, outside of templates. npos: it has none.
+// Where the parameters of a function begin: the `(` that the last `)` closes. npos: there are no parameters.
 std::size_t parameters_of(std::string_view text) {
   const std::size_t last = text.rfind(')');
   if (last == std::string_view::npos || text.substr(last + 1).starts_with("::")) return std::string_view::npos;
@@ -97,8 +97,8 @@ std::size_t name_begins(std::string_view text) {
 
 namespace {
 
-// How long the text may be. S_, S0_, T_ and the like repeat a piece of it: each may double it. A pack that is expanded
-// (Dp, sp) makes its pattern once for each of its members, and one in another multiplies them.
+// The most bytes that the demangled text may have. S_, S0_, T_ and the like repeat a piece of the text: each may double
+// it. An expanded pack (Dp, sp) repeats its pattern for each member, and nested packs multiply.
 std::uint64_t longest_text(std::string_view symbol) {
   std::uint64_t references = 0, packs = 0;
   for (std::size_t i = 0; i + 1 < symbol.size(); ++i) {

@@ -9,22 +9,25 @@
 
 namespace kevt::target {
 
-// Empty: it is not mangled, or its text might be out of all proportion. Hostile names grow exponentially; so all that a
-// process makes has a bound, too, behind which symbols keep their own names.
+// The demangled name with its parameters. Empty: `symbol` is not mangled, or its text might be far too long. Hostile
+// names grow exponentially, so the sum of all names that this process demangles is limited, too; after that the result
+// is always empty.
 std::string source_name(std::string_view symbol);
 
-// Without result and parameters: "Foo::bar".
+// The name without result type and parameters: "Foo::bar".
 std::string_view qualified_name(std::string_view source_name);
 
-// The name that is shown: qualified and without blanks, since it is a word of trace lines; or the symbol itself.
+// The name to show: qualified, and without blanks since it is one word of a trace line. If `symbol` is not mangled,
+// `symbol` itself.
 std::string shown_name(std::string_view symbol);
 
 enum class NameMatch : unsigned char { No, Suffix, Exact };
-// Whether `wanted` means it: qualified or the last parts of that, with or without parameters; blanks do not count.
+// Whether `wanted` means this function. `wanted` may be the qualified name (Exact) or its last parts (Suffix), with or
+// without parameters; blanks do not count.
 NameMatch matches_source_name(std::string_view source_name, std::string_view wanted);
 
-// The last identifier of what is wanted, which the symbol must have in it: "bar" of "Foo::bar(int)". Empty: an operator
-// or the like.
+// The last identifier of `wanted`, which the symbol must contain: "bar" of "Foo::bar(int)". Empty if the last part is
+// no identifier, e.g. an operator.
 std::string_view last_identifier(std::string_view wanted);
 
 }  // namespace kevt::target

@@ -3,8 +3,8 @@
 //   place, base, semaphore    three link-time addresses of 8 bytes
 //   provider, name, arguments NUL-terminated
 //
-// prelink moves code without rewriting notes: where .stapsdt.base lies elsewhere than `base` says, all has been moved
-// by the difference.
+// prelink moves code without rewriting notes: if .stapsdt.base does not lie at `base`, the three addresses are wrong by
+// the difference.
 #include "compiler/target/elf/usdt.h"
 
 #include <fmt/format.h>
@@ -97,7 +97,7 @@ Result<std::vector<UsdtMarker>> read_usdt_markers(const ElfImage& image) {
 
 namespace {
 
-// `4@counter(%rip)` is `4@0x3010(%file)`: probes of files read their memory by where it stands in the file.
+// `4@counter(%rip)` becomes `4@0x3010(%file)`: probes of files name memory by its offset in the file.
 std::string with_file_offsets(std::string_view arguments, const ElfImage& image) {
   constexpr std::string_view kByName = "(%rip)";
   std::string out;
@@ -127,7 +127,7 @@ std::expected<std::vector<UsdtSite>, LookupError> usdt_sites(const ElfImage& ima
   const std::string wanted = std::string(provider) + ":" + std::string(name);
   constexpr std::size_t kMostSites = 4096;
   std::vector<UsdtSite> sites;
-  std::set<std::uint64_t> seen;  // code that was folded has one note for each of its sources
+  std::set<std::uint64_t> seen;  // offsets; folded functions share code, which has a note for each of them
   NearMisses near(wanted);
   for (UsdtMarker& marker : *markers) {
     const std::string text = marker.provider + ":" + marker.name;

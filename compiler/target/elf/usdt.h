@@ -16,20 +16,21 @@
 
 namespace kevt::target {
 
-// One place of a marker: it has several where its code was inlined.
+// One place of a marker. A marker has several places if its code was inlined.
 struct UsdtMarker {
   std::string provider;
   std::string name;
-  std::string arguments;  // as the note has them: "8@%rdi -4@-20(%rbp)"
+  std::string arguments;  // as in the note: "8@%rdi -4@-20(%rbp)"
   ImageAddr address;
   FileOffset offset;
-  std::optional<FileOffset> semaphore;  // of a u16 that says how many trace it
+  std::optional<FileOffset> semaphore;  // offset of a u16 that counts the marker's tracers
 };
 
-// In the order of the file; empty: it has none. An error: it cannot be read, or changed meanwhile.
+// All places of all markers, in the order of the file; empty: the file has no markers. Fails if the file cannot be read
+// or changes meanwhile.
 Result<std::vector<UsdtMarker>> read_usdt_markers(const ElfImage& image);
 
-// What TargetEnv::find_usdt() says of one file, which the target names `path`.
+// The answer of TargetEnv::find_usdt() for one file, which the target calls `path`.
 std::expected<std::vector<UsdtSite>, LookupError> usdt_sites(const ElfImage& image, std::string_view path,
                                                              std::string_view provider, std::string_view name);
 

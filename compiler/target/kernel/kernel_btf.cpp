@@ -4,8 +4,8 @@
 //   v9fs_mount of 9p      /sys/kernel/btf/vmlinux, and 9p's own types behind it
 //
 // Problem: the file is large and most definitions name no type. Idea: a table for the kernel and one for each module
-// that is asked for, made at the first question. A module's table has the kernel's types, too: they may be read twice,
-// which is rare, and a table that was handed out never changes.
+// that is asked for, made at the first question. A module's table has the kernel's types, too. So the kernel's file may
+// be read twice, which is rare, but a table that was handed out never changes.
 #include "compiler/target/kernel/kernel_btf.h"
 
 #include <fmt/format.h>

@@ -1,8 +1,8 @@
 // The types of a kernel and of its modules: a folder with one BTF file each (/sys/kernel/btf), or the kernel's file
 // alone.
 //
-// Nothing is read before someone asks: the kernel's file holds some 100,000 types. What was read stays, what could not
-// be read stays an error. May be asked by several threads.
+// Nothing is read before someone asks: the kernel's file holds some 100,000 types. Types that were read are kept, and
+// so is the error of a file that could not be read. Thread safe.
 #pragma once
 
 #include <expected>
@@ -17,7 +17,7 @@
 
 namespace kevt::target {
 
-// What BTF says of `function`, whose first `hidden` arguments are not the caller's.
+// The parameters of `function` in BTF, without its first `hidden` ones, which the kernel passes and not the caller.
 std::expected<FunctionTypes, TypesError> kernel_prototype(const TypeTable& types, std::string_view function,
                                                           std::uint32_t hidden);
 
@@ -25,16 +25,16 @@ class KernelBtf {
  public:
   explicit KernelBtf(std::string path) : path_(std::move(path)) {}
 
-  // The kernel's types, and behind them those of `module` where it is not empty. Good as long as this is.
+  // The kernel's types, and behind them those of `module` unless it is empty. The result lives as long as this object.
   const Result<TypeTable>& types(const std::string& module) const;
-  // Fails, with the reason, where the file cannot be read or does not tell of the function.
+  // Fails, with the reason, if the file cannot be read or does not describe the function.
   std::expected<FunctionTypes, TypesError> prototype(const std::string& module, std::string_view function) const;
 
  private:
   std::string kernel_file() const;
 
   std::string path_;
-  mutable std::mutex mutex_;  // of tables_
+  mutable std::mutex mutex_;  // guards tables_
   mutable std::map<std::string, Result<TypeTable>> tables_;
 };
 

@@ -6,8 +6,8 @@
 //   function_types({}, "vfs_read")     its prototype in /sys/kernel/btf/vmlinux
 //   find_tracepoint("sched_switch")    __probestub_sched_switch, before 6.5 __traceiter_sched_switch
 //
-// Mirrors number_of_same_symbols() of kernel/trace/trace_kprobe.c and register_kprobe() of kernel/kprobes.c (6.1). What
-// the kernel alone knows (modules' jump labels) it says when the probe is armed.
+// Mirrors number_of_same_symbols() of kernel/trace/trace_kprobe.c and register_kprobe() of kernel/kprobes.c (6.1). Some
+// places only the kernel can judge (jump labels of modules): the kernel refuses them when the probe is armed.
 #include "compiler/target/kernel/kernel_env.h"
 
 #include <sys/stat.h>
@@ -27,7 +27,7 @@ namespace kevt::target {
 
 namespace {
 
-constexpr std::uint64_t kLongestFunction = 1 << 20;  // bytes that are decoded at most
+constexpr std::uint64_t kLongestFunction = 1 << 20;  // bytes of one function that are decoded at most
 
 Result<std::string> read_text(const char* path) {
   std::ifstream file(path, std::ios::binary);
@@ -125,7 +125,7 @@ std::expected<Symbol, LookupError> KernelEnv::find_function(std::optional<std::s
   return std::unexpected(std::move(error));
 }
 
-// Of rethook, or of kernels that are configured without.
+// The trampoline of rethook, or the one of kernels that are configured without rethook.
 std::uint64_t KernelEnv::return_trampoline() const {
   for (const char* name : {"arch_rethook_trampoline", "__kretprobe_trampoline"})
     if (const auto found = symbols_.named(name, std::nullopt); !found.empty()) return found.front().address;
@@ -159,7 +159,8 @@ std::expected<std::vector<UsdtSite>, LookupError> KernelEnv::find_usdt(std::stri
   return usdt_sites(*image, module, provider, name);
 }
 
-// Made by ftrace at run time. The kernel may list freed init text of a module at the same address, and first.
+// Whether `address` is a trampoline that ftrace made at run time. The symbol that covers `address` does not tell: the
+// kernel may list freed init text of a module at the same address, and list it first.
 bool KernelEnv::is_trampoline(std::uint64_t address) const {
   return std::ranges::any_of(symbols_.named("ftrace_trampoline", "__builtin__ftrace"),
                              [&](const KernelSymbol& symbol) { return symbol.address == address; });
@@ -176,7 +177,7 @@ Traced KernelEnv::is_traced_at(std::uint64_t address, std::uint64_t size) const 
   });
 }
 
-// Of `f.cold` what `f` is: the parts of a function that the compiler put elsewhere have no start of their own.
+// `f.cold` is traced if `f` is: a part of a function that the compiler moved elsewhere has no entry of its own.
 Traced KernelEnv::traced_function(const Symbol& function) const {
   const Traced traced = is_traced_at(function.address, function.size);
   const std::size_t dot = function.name.find('.');
@@ -211,7 +212,8 @@ std::uint64_t KernelEnv::probed_address(std::uint64_t place) const {
   return std::ranges::find(kMarks, word) != std::end(kMarks) ? place + sizeof word : place;
 }
 
-// A module's types stand behind the kernel's, whose functions are found first: a name that both have is nobody's.
+// A module's types stand behind the kernel's, and functions of the kernel are found first. So the types of a module's
+// function that has a namesake in the kernel cannot be told.
 std::expected<FunctionTypes, TypesError> KernelEnv::function_types(std::optional<std::string_view> module,
                                                                    std::string_view name) const {
   if (!btf_) return std::unexpected(TypesError{});
@@ -222,7 +224,8 @@ std::expected<FunctionTypes, TypesError> KernelEnv::function_types(std::optional
   return btf_->prototype(symbol->module, name);
 }
 
-// Of the data symbols of tracepoints, the one in the kernel itself first; then the function that has its arguments.
+// Looks for the tracepoint's data symbol, the kernel image's first, and then for the function with the tracepoint's
+// arguments, in the same module.
 std::expected<Symbol, LookupError> KernelEnv::find_tracepoint(std::string_view name) const {
   const auto data = find_data("__tracepoint_" + std::string(name));
   if (!data) return std::unexpected(LookupError{});

@@ -1,6 +1,6 @@
 // KernelEnv: the TargetEnv of a running kernel: its symbols, blacklist, instructions and types.
 //
-// A module is a kernel module. The running kernel's /proc files are read once, when it is opened: modules that are
+// A module is a kernel module. The running kernel's /proc files are read once, by of_running_kernel(): modules that are
 // loaded later need a new KernelEnv. Types (BTF) are read when a definition first needs one, and kept.
 #pragma once
 
@@ -23,33 +23,34 @@ struct KernelFacts {
   std::string blacklist;  // text of …/kprobes/blacklist; empty: not known
   unsigned possible_cpus = 1;
   std::string btf_folder = "";          // has the files `vmlinux` and MODULE; empty: types are not known
-  TypeSource types = TypeSource::None;  // whom the types answer
-  std::string core_file = "";           // as /proc/kcore; empty, or cannot be read: instructions are not known
+  TypeSource types = TypeSource::None;  // the answer of type_source()
+  std::string core_file = "";           // path of e.g. /proc/kcore; empty or unreadable: instructions are not known
 };
 
 class KernelEnv : public TargetEnv {
  public:
-  // Fails where symbols are hidden from us. Blacklist and instructions are used where they can be read.
-  // `types`: DebugInformation answers those who ask for a name, and `$arg1` stays what it is on every kernel.
+  // Fails if the kernel hides its symbols' addresses from this process. Blacklist and instructions are used if they can
+  // be read. `types`: the answer of type_source(); None: BTF is not read.
   static Result<KernelEnv> of_running_kernel(TypeSource types);
-  // Any kernel.
+  // An environment for any kernel, from its files.
   static Result<KernelEnv> of_facts(KernelFacts facts);
 
   std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                    std::string_view name) const override;
-  // `name` may be MODULE:SYMBOL. Of several the kernel's own first one.
+  // `name` may be MODULE:SYMBOL. Of several symbols of that name the kernel image's first one is taken, or else the
+  // first of a module.
   std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
-  // `module` is a path.
+  // `module` must be a path of a file.
   std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view module, std::string_view provider,
                                                               std::string_view name) const override;
-  // Offsets of files are their own addresses here: they are mapped at the hit.
+  // The result is `offset` itself: a uprobe is attached to an offset of the file, before any process maps the file.
   std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                              std::uint64_t offset) const override;
   Probeability probeability(std::uint64_t address) const override;
   FileStatus file_status(std::string_view path) const override;
-  // Where a probe of this place really stands: behind the mark of a function's start (endbr) where there is one.
+  // Where the kernel really puts a probe on `place`: behind the endbr instruction if a function starts there with one.
   std::uint64_t probed_address(std::uint64_t place) const;
-  // What stands in a return address's place while a return probe waits for it; 0: not known.
+  // The address that replaces a return address on the stack while a return probe waits for the return; 0: not known.
   std::uint64_t return_trampoline() const;
   std::optional<Symbol> symbolize(std::uint64_t address) const override { return symbols_.covering(address); }
   unsigned possible_cpus() const override { return cpus_; }
@@ -59,7 +60,7 @@ class KernelEnv : public TargetEnv {
   std::expected<FunctionTypes, TypesError> tracepoint_types(std::string_view name) const override;
   std::expected<Symbol, LookupError> find_tracepoint(std::string_view name) const override;
   bool is_running_kernel() const override { return true; }
-  // The kernel's without its modules.
+  // The types of the kernel image, without its modules'.
   const TypeTable* named_types() const override;
   std::uint32_t max_stack_slots() const override { return 2048; }  // THREAD_SIZE of x86-64 in words
 
@@ -82,7 +83,7 @@ class KernelEnv : public TargetEnv {
   unsigned cpus_ = 1;
 };
 
-// "0-3,8-11" → 12: one more than the highest; 1 for other text.
+// "0-3,8-11" → 12: one more than the last number; 1 if there is none.
 unsigned parse_cpu_list(std::string_view text);
 
 }  // namespace kevt::target

@@ -1,5 +1,5 @@
-// Asked only when a program has no such function: some 100,000 lines are read then, and not kept. What was asked once
-// is answered from memory, since an editor asks at every key.
+// Asked only when a program has no such function: some 100,000 lines are read then, and not kept. Answers are kept,
+// since an editor asks at every key.
 #include "compiler/target/kernel/kernel_names.h"
 
 #include <cstdint>

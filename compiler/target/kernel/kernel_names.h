@@ -1,13 +1,13 @@
-// Whether a name is one of the running kernel's functions; its addresses are nobody's business here.
+// Whether a name is a function of the running kernel. No addresses are needed.
 #pragma once
 
 #include <string_view>
 
 namespace kevt::target {
 
-// /proc/kallsyms shows names to everybody. False also where there is none.
+// Looks in /proc/kallsyms, which shows names to everybody. False also if that file cannot be read.
 bool is_kernel_function(std::string_view name);
-// The same of such a text, read from its front on.
+// Looks in `kallsyms`, the text of such a file.
 bool names_function(std::string_view kallsyms, std::string_view name);
 
 }  // namespace kevt::target

@@ -3,7 +3,8 @@
 //   vfs_read           FUNC vfs_read of the kernel's BTF           9p:v9fs_mount    of the module's, from the same
 //   folder t sched_switch     FUNC __probestub_sched_switch, before 6.5 __traceiter_sched_switch
 //
-// Without symbols nobody tells whose a function is: one that is named without its module is looked for in the kernel.
+// Without symbols nobody knows which module has a function: one that is named without its module is looked for in the
+// kernel's types alone.
 #include "compiler/target/kernel/kernel_of_types.h"
 
 namespace kevt::target {

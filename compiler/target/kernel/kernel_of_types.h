@@ -1,6 +1,7 @@
-// KernelOfTypes: a kernel of which the types are known and nothing else: it runs somewhere else.
+// KernelOfTypes: a kernel that runs on another machine, and of which only the types are known.
 //
-// Places and symbols are NotChecked. Types answer those who ask for a name, as where that kernel runs.
+// Places and symbols are NotChecked. Types are used where a definition names one (TypeSource::DebugInformation), as on
+// the machine that runs that kernel.
 #pragma once
 
 #include <optional>
@@ -14,11 +15,12 @@ namespace kevt::target {
 
 class KernelOfTypes final : public UncheckedTargetEnv {
  public:
-  // `btf`: a path as of KernelBtf; empty: types are not known either. `possible_cpus`: as many as it may have.
+  // `btf`: a path as KernelBtf takes; empty: types are not known either. `possible_cpus`: the most CPUs that machine
+  // may have.
   KernelOfTypes(const std::string& btf, unsigned possible_cpus) : cpus_(possible_cpus) {
     if (!btf.empty()) btf_.emplace(btf);
   }
-  // Why the types cannot be read.
+  // Reads the kernel's types; the error says why they cannot be read.
   Result<void> read() const;
 
   TypeSource type_source() const override { return btf_ ? TypeSource::DebugInformation : TypeSource::None; }

@@ -1,12 +1,12 @@
-// The kernel image has tables of its jump labels, static calls and BUG()s. An entry begins with where the instruction
-// lies, counted from the entry itself:
+// The kernel image has tables of its jump labels, static calls and BUG()s. An entry begins with the distance in bytes
+// from the entry itself to the instruction:
 //
 //   __start___jump_table      s32 code, s32 target, s64 key        16 bytes
 //   __start_static_call_sites s32 call, s32 key                     8
 //   __start___bug_table       s32 bug, s32 file, u16 line, flags   12
 //
-// A kprobe at such an instruction is refused. So is one in a function that ftrace does not know: gcc puts a 5-byte nop
-// at the start of those it does (-mfentry), which becomes a call while they are traced.
+// A kprobe at such an instruction is refused. So is one in a function that ftrace does not know. A function that ftrace
+// knows begins with a 5-byte nop (gcc -mfentry), which becomes a call while the function is traced.
 //
 // Mirrors check_kprobe_address_safe() of kernel/kprobes.c and within_notrace_func() of kernel/trace/trace_kprobe.c
 // (6.1) as Debian configures them (KPROBE_EVENTS_ON_NOTRACE unset).
@@ -65,7 +65,7 @@ bool KernelPatches::has(std::uint64_t address) const { return std::ranges::binar
 Traced is_traced(std::uint64_t address, std::span<const std::uint8_t> beginning,
                  const std::function<bool(std::uint64_t)>& is_tracer) {
   constexpr std::array<std::uint8_t, 4> kEndbr = {0xf3, 0x0f, 0x1e, 0xfa};  // endbr64
-  // What stands in the place of one that nothing jumps to (gen_endbr_poison() of arch/x86/include/asm/ibt.h).
+  // What replaces an endbr64 that nothing jumps to (gen_endbr_poison() of arch/x86/include/asm/ibt.h).
   constexpr std::array<std::uint8_t, 4> kSealed = {0x66, 0x0f, 0x1f, 0x00};     // nopw (%rax)
   constexpr std::array<std::uint8_t, 4> kSealed615 = {0x0f, 0x1f, 0x40, 0xd6};  // nopl -42(%rax), from 6.15 on
   constexpr std::array<std::uint8_t, 5> kNop = {0x0f, 0x1f, 0x44, 0x00, 0x00};  // nopl 0(%rax,%rax,1)

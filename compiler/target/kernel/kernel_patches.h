@@ -1,5 +1,5 @@
-// KernelPatches: instructions of the kernel image that it writes anew while it runs, or that trap: no probe may be
-// there.
+// KernelPatches: instructions of the kernel image that the kernel rewrites while it runs, or that trap. No probe may be
+// put there.
 #pragma once
 
 #include <cstdint>
@@ -14,8 +14,8 @@ namespace kevt::target {
 
 class KernelPatches {
  public:
-  KernelPatches() = default;  // none are known
-  // What cannot be found or read is left out. Modules' are not known.
+  KernelPatches() = default;  // knows no such instructions
+  // A table that cannot be found or read is left out. Tables of modules are not read.
   static KernelPatches read(const KernelSymbols& symbols, const KernelText& text);
 
   bool has(std::uint64_t address) const;
@@ -25,8 +25,8 @@ class KernelPatches {
   std::vector<std::uint64_t> addresses_;  // sorted
 };
 
-// Does a function at `address` that begins so take part in function tracing? Others are `notrace`. `is_tracer`: is what
-// lies at an address ftrace's?
+// Whether the function at `address`, which begins with the bytes `beginning`, takes part in function tracing; others
+// are `notrace`. `is_tracer`: whether the code at an address belongs to ftrace.
 enum class Traced : std::uint8_t { Yes, No, Unknown };
 Traced is_traced(std::uint64_t address, std::span<const std::uint8_t> beginning,
                  const std::function<bool(std::uint64_t)>& is_tracer);

@@ -1,12 +1,13 @@
 // kallsyms as a table. Problem: a hundred thousand lines, and each question (a name, an address) must be quick even in
-// an emulated machine. Idea: the text is kept and looked at; one stable sort by address, one hash of names.
+// an emulated machine. Idea: the text is kept and symbols are views of it; one stable sort by address, one hash of
+// names.
 //
 //   ffffffff812b1230 T vfs_read
 //   ffffffff812b1230 T vfs_read_alias          an address belongs to the first symbol that begins there
 //   ffffffffc0401000 t 9p_thing\t[9p]
 //
-// The kernel finds its own symbols only from _stext to _end, and a symbol reaches to the next one. For the last
-// function of a module that is the end of its pages of text. Mirrors kallsyms_lookup_size_offset() and
+// The kernel finds its own symbols only from _stext to _end, and a symbol reaches to the next one. The last function of
+// a module reaches to the end of the module's text pages. Mirrors kallsyms_lookup_size_offset() and
 // find_kallsyms_symbol() of kernel/kallsyms.c and kernel/module/kallsyms.c (6.1).
 #include "compiler/target/kernel/kernel_symbols.h"
 

@@ -14,7 +14,7 @@
 
 namespace kevt::target {
 
-// One line of kallsyms. Views live as long as the table.
+// One line of kallsyms. The views are valid as long as the KernelSymbols lives.
 struct KernelSymbol {
   std::uint64_t address = 0;
   std::string_view name;
@@ -25,15 +25,15 @@ struct KernelSymbol {
 
 class KernelSymbols {
  public:
-  // The text of kallsyms: "ADDRESS TYPE NAME[\t[MODULE]]" lines in the kernel's order. Fails on other text and where
-  // all addresses are 0 (hidden from who reads it).
+  // `text` is that of kallsyms: lines "ADDRESS TYPE NAME[\t[MODULE]]" in the kernel's order. Fails on other text, and
+  // if all addresses are 0 (hidden from the reader).
   static Result<KernelSymbols> parse(std::string text);
 
   std::size_t size() const { return by_address_.size(); }
-  // All symbols of that name; of one module only where one is given.
+  // All symbols of that name; with `module` only that module's ("": the kernel image's).
   std::vector<KernelSymbol> named(std::string_view name, std::optional<std::string_view> module) const;
   bool has_module(std::string_view module) const;
-  // The symbol that covers `address` as the kernel's own lookup says it, with its size.
+  // The symbol that covers `address` by the rules of the kernel's own lookup, with its size.
   std::optional<Symbol> covering(std::uint64_t address) const;
   // Bytes from the symbol's address to the next one.
   std::uint64_t size_of(const KernelSymbol& symbol) const;
@@ -41,14 +41,15 @@ class KernelSymbols {
   void each(const std::function<void(const KernelSymbol&)>& visit) const;
 
  private:
-  std::size_t at_or_before(std::uint64_t address) const;  // first of those at the highest address, or size()
+  // Index of the first symbol at the highest address that is not above `address`; size() if there is none.
+  std::size_t at_or_before(std::uint64_t address) const;
   std::uint64_t end_of(std::size_t index) const;
   void index_names();
 
-  std::unique_ptr<const std::string> text_;  // what the views look at
+  std::unique_ptr<const std::string> text_;  // the views point into it
   std::vector<KernelSymbol> by_address_;     // stable: aliases in the kernel's order
-  std::vector<std::uint32_t> first_;         // of each hash; index + 1
-  std::vector<std::uint32_t> next_;          // of the same hash; index + 1
+  std::vector<std::uint32_t> first_;         // for each hash the first symbol's index + 1; 0: none
+  std::vector<std::uint32_t> next_;          // for each symbol the next one of its hash: index + 1; 0: none
   std::vector<std::string_view> modules_;    // sorted
   std::uint64_t image_begin_ = 0;            // _stext
   std::uint64_t image_end_ = 0;              // _end

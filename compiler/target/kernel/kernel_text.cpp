@@ -1,5 +1,5 @@
 // /proc/kcore is an ELF core file whose segments are the kernel's memory: a read at a segment's offset is a read of
-// that memory. Only headers and what is asked for are read.
+// that memory. Only the headers and the bytes that are asked for are read.
 #include "compiler/target/kernel/kernel_text.h"
 
 #include <elf.h>

@@ -12,10 +12,10 @@ namespace kevt::target {
 
 class KernelText {
  public:
-  // Needs CAP_SYS_RAWIO. Fails on what is not a 64-bit core file.
+  // Needs CAP_SYS_RAWIO. Fails if the file is not a 64-bit core file.
   static Result<KernelText> open(const char* path = "/proc/kcore");
 
-  // Fills `out` with the bytes at `address`; false where they are not mapped.
+  // Fills `out` with the bytes at `address`; false if they are not mapped or cannot be read.
   bool read(std::uint64_t address, std::span<std::uint8_t> out) const;
 
  private:

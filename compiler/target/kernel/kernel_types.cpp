@@ -4,8 +4,9 @@
 //   t sched_switch __tracepoint_sched_switch in kallsyms; FUNC __probestub_sched_switch, whose first argument is the
 //                  tracepoint's own
 //
-// BTF holds the kernel image; a function of a module has its types in the module's own, so it is not checked. `MOD:SYM`
-// has none for the kernel either, which looks for that very name (trace_kprobe.c, 6.12 and 7.3).
+// Only the kernel image's types are asked: those of a module's function are in the module's own BTF, so such a function
+// is NotChecked. For `MOD:SYM` the kernel finds no types either, since it looks for a function with that whole name
+// (trace_kprobe.c, 6.12 and 7.3).
 #include "compiler/target/kernel/kernel_types.h"
 
 #include <fstream>
@@ -88,7 +89,7 @@ std::expected<FunctionTypes, TypesError> TypedKernel::function_types(std::option
 std::expected<FunctionTypes, TypesError> TypedKernel::tracepoint_types(std::string_view name) const {
   if (!types_) return std::unexpected(TypesError{});
   auto found = kernel_prototype(*types_, "__probestub_" + std::string(name), 1);
-  if (!found) found = kernel_prototype(*types_, name, 1);  // one that is not there: the kernel looks for its bare name
+  if (!found) found = kernel_prototype(*types_, name, 1);  // without a probestub the kernel looks for the bare name
   if (found || !symbols_) return found;
   const auto symbol = symbols_->find_data("__tracepoint_" + std::string(name));
   if (symbol && !symbol->module.empty()) return std::unexpected(TypesError{});

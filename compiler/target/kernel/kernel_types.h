@@ -1,6 +1,7 @@
-// TypedKernel: a kernel told of by files: its kallsyms, its BTF, or both. What neither tells is NotChecked.
+// TypedKernel: a kernel known from files: its kallsyms, its BTF, or both. Questions that the files do not answer are
+// NotChecked.
 //
-// It says nothing of this machine: files of uprobes, instructions and CPUs are those of another one.
+// The kernel may run on another machine, so files of uprobes, instructions and CPUs of this machine are not looked at.
 #pragma once
 
 #include <memory>
@@ -24,7 +25,7 @@ struct KernelFiles {
 class TypedKernel final : public TargetEnv {
  public:
   static Result<TypedKernel> open(const KernelFiles& files);
-  // For tests and for who has them already.
+  // For tests, and for callers that have read the files already.
   TypedKernel(std::optional<KernelEnv> symbols, std::shared_ptr<const TypeTable> types)
       : symbols_(std::move(symbols)), types_(std::move(types)) {}
 

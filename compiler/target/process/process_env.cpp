@@ -1,12 +1,12 @@
-// A process as the compiler sees it: which names are where.
+// A process as the compiler sees it: which symbol lies at which address.
 //
 // /proc/PID/maps gives the loaded files, ElfImage what is in them; an address in the process is an
 // image address plus the file's load bias. Example, `p libc:open`: `libc` matches libc.so.6 at bias
 // 0x7f0012000000, `open` is at 0xf6a40 there, so the probe is at 0x7f00120f6a40.
 // A name without a module must mean one place in everything that is loaded, as a kernel symbol must
 // (NON_UNIQ_SYMBOL); names a file merely imports are no definitions, and aliases at one address are one.
-// A name that no file of a program has may be the kernel's: who asks for it is told so, not offered a near miss.
-// Not done: the vdso, JIT code, symbols of files that were deleted and that nobody here may read.
+// A name that no file of a program has may be the kernel's: then the error says so and offers no near misses.
+// Not done: the vdso, JIT code, symbols of deleted files that this process may not read.
 #include "compiler/target/process/process_env.h"
 
 #include <fmt/format.h>
@@ -48,9 +48,9 @@ struct ProcessEnv::State {
   std::vector<Mapping> maps;
   std::vector<Loaded> objects;
   std::map<const Loaded*, DebugTypes> debug;
-  std::map<RemoteAddr, RemoteAddr> choices;  // of the resolvers of indirect functions
+  std::map<RemoteAddr, RemoteAddr> choices;  // resolver of an indirect function → the address it chose
 
-  // Where we find what the target calls `path`.
+  // The path of the file here that the target calls `path`.
   std::string path_of(std::string_view path) const {
     return (pid ? fmt::format("/proc/{}/root", pid) : std::string()) + std::string(path);
   }
@@ -74,7 +74,8 @@ std::unexpected<LookupError> failure(LookupFailure why, std::vector<std::string>
   return std::unexpected(LookupError{why, std::move(candidates), std::move(reason)});
 }
 
-// Of the objects that were asked for, or of any where all were: some are mapped that are no ELF files.
+// What is wrong with the first of `objects` that is in trouble. If they are simply all loaded objects, those without an
+// image do not count: some mapped files are no ELF files.
 std::string first_trouble(const std::vector<Loaded*>& objects, bool were_asked_for) {
   for (const Loaded* loaded : objects)
     if (std::string trouble = trouble_with(*loaded); !trouble.empty() && (were_asked_for || loaded->image))
@@ -148,7 +149,7 @@ std::expected<Symbol, LookupError> ProcessEnv::State::finish_function(const Foun
 
 namespace {
 
-// What we have put into the process ourselves is not part of what is traced.
+// Whether the tracer put `object` into the process: such files are not part of the traced program.
 bool is_machinery(const LoadedObject& object, const Blacklist& blacklisted) {
   return blacklisted && std::ranges::any_of(object.ranges, [&](const Mapping& mapping) {
            return mapping.executable && blacklisted(mapping.start);
@@ -177,12 +178,13 @@ Result<ProcessEnv> ProcessEnv::of_process(pid_t pid, ProcessEnvOptions options) 
   return env;
 }
 
-// Images of what is mapped as it was stay open. A process that has ended maps nothing: what was known of it stays.
+// Keeps the images of files that are mapped as before. A process that has ended maps nothing: then everything known of
+// it is kept.
 Result<void> ProcessEnv::refresh() {
   auto maps = KEVT_TRY(read_maps(state_->pid));
   if (maps.empty() && !state_->maps.empty()) return {};
   std::vector<Loaded> known = std::exchange(state_->objects, {});
-  state_->debug.clear();  // keyed by where they were
+  state_->debug.clear();  // its keys point to the old objects
   state_->choices.clear();
   state_->maps = std::move(maps);
   const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", state_->pid));
@@ -241,7 +243,7 @@ std::vector<Found> collect(const std::vector<Loaded*>& objects, Find find) {
   return found;
 }
 
-// A name of the source counts in a file that is named: some library or other has a method `open`.
+// Names of the source are matched only if the file is named, too: some library or other has a method `open`.
 std::vector<Found> functions_named(const std::vector<Loaded*>& objects, bool is_file_named, std::string_view name) {
   auto found = collect(objects, [name](const ElfImage& image) { return image.find_functions(name); });
   if (!found.empty() || !is_file_named) return found;
@@ -278,7 +280,7 @@ bool was_a_file(const LoadedObject& object) {
                               [&](std::string_view lead) { return object.path.starts_with(lead); });
 }
 
-// Of a file that could have it and cannot be read.
+// Why the first of `objects` that may have the function, and that cannot be read, is unreadable; empty: there is none.
 std::string unreadable_among(const std::vector<Loaded*>& objects) {
   for (Loaded* loaded : objects)
     if (!image_of(*loaded) && loaded->open_path.empty() && was_a_file(loaded->object))
@@ -315,7 +317,8 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
   return state_->finish_function(found.front(), name);
 }
 
-// Each call into the target costs a stop of it. What fails here is found again, and told, by find_function().
+// Each call of resolvers stops the target, so they are all run in one call. Failures are ignored: find_function() meets
+// and reports them again.
 void ProcessEnv::expect_functions(std::span<const FunctionName> names) const {
   if (!state_->options.resolve_ifuncs) return;
   std::set<RemoteAddr> wanted;
@@ -366,7 +369,7 @@ std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::stri
       state_->pid ? file_id(fmt::format("/proc/{}/root{}", state_->pid, path)) : std::nullopt;
   bool is_loaded = false;
   for (Loaded& loaded : state_->objects) {
-    // Offsets are those of the file that has the name now: not of the one that was there before.
+    // Offsets are those of the file that has the name now, not of a deleted one that had it before.
     const bool named = loaded.module.path == path && !(loaded.object.deleted && (wanted || rooted));
     const bool same = named || (loaded.id && (loaded.id == wanted || loaded.id == rooted));
     if (!same) continue;
@@ -446,7 +449,7 @@ std::optional<std::string> ProcessEnv::place_name(std::uint64_t address) const {
   return file_and_offset(state_->maps, {address});
 }
 
-// Asked for each definition; sysconf() reads a file each time.
+// The number is kept: it is asked for each definition, and sysconf() reads a file each time.
 unsigned ProcessEnv::possible_cpus() const {
   static const long count = ::sysconf(_SC_NPROCESSORS_CONF);
   return count > 0 ? static_cast<unsigned>(count) : 1;

@@ -1,7 +1,7 @@
-// ProcessEnv: the TargetEnv of a user-space process, or of ELF files nobody runs.
+// ProcessEnv: the TargetEnv of a user-space process, or of ELF files that no process has loaded.
 //
 // A module is a program or library: `libc` and `libc.so.6` (name up to `.so`, file name, soname) or a
-// full path. Symbols without a module are sought in everything that is loaded.
+// full path. Symbols without a module are sought in all loaded files.
 #pragma once
 
 #include <sys/types.h>
@@ -20,20 +20,21 @@
 
 namespace kevt::target {
 
-// Runs resolvers of indirect functions in the target and returns what each chose.
+// Runs resolvers of indirect functions in the target; returns the address that each chose, in the same order.
 using IfuncResolver = std::function<Result<std::vector<RemoteAddr>>(std::span<const RemoteAddr> resolvers)>;
-// True where no probe may be put (the machinery's own code). A file whose code begins at such an
+// True for an address where no probe may be put (the tracer's own code). A file whose code begins at such an
 // address is left out altogether: its symbols are not the target's.
 using Blacklist = std::function<bool(RemoteAddr)>;
 
-// ElfImage::open(), or an image that others have, too.
+// Opens an image as ElfImage::open() does, or returns one that others use already.
 using ImageOpener = std::function<Result<std::shared_ptr<const ElfImage>>(const std::string& path)>;
 Result<std::shared_ptr<const ElfImage>> open_own_image(const std::string& path);
 
 struct ProcessEnvOptions {
   IfuncResolver resolve_ifuncs;  // empty: indirect functions are LookupFailure::NotChecked
-  Blacklist blacklisted;         // empty: nothing is
-  // The process, or a child of it, becomes other programs: what it does not have may be theirs (ModuleMissing).
+  Blacklist blacklisted;         // empty: no address is blacklisted
+  // The process, or a child of it, will execute other programs. A function that is missing now may be theirs, so a
+  // lookup answers ModuleMissing instead of NotFound.
   bool becomes_others = false;
   ImageOpener open_image = open_own_image;
 };
@@ -41,21 +42,21 @@ struct ProcessEnvOptions {
 // One program or library of the target.
 struct ProcessModule {
   std::string name;        // file name: "libc.so.6"
-  std::string path;        // as the target names it
-  std::string open_path;   // where we can read it; empty: nowhere
+  std::string path;        // as the target names the file
+  std::string open_path;   // where this process can read the file; empty: nowhere
   std::uint64_t bias = 0;  // address in the target − address in the image
   bool is_program = false;
 };
 
-// Images are opened when first asked about. Not thread safe, also not the const functions.
+// Images are opened when they are first needed. Not thread safe; the const functions are not either.
 class ProcessEnv final : public TargetEnv {
  public:
   struct State;  // private to process_env.cpp
 
-  // What process `pid` has mapped now; refresh() sees what it has loaded since.
+  // Reads what process `pid` has mapped now; refresh() reads it again, to see files that were loaded since.
   static Result<ProcessEnv> of_process(pid_t pid, ProcessEnvOptions options);
   Result<void> refresh();
-  // Opens the images of all that is mapped now: what they tell is there when the process has ended.
+  // Opens the images of all files that are mapped now, so that they can be asked after the process has ended.
   void keep_files();
   // Files at bias 0: addresses are image addresses. Every file must be readable and ELF.
   static Result<ProcessEnv> of_files(const std::vector<std::string>& paths, ProcessEnvOptions options);
@@ -72,25 +73,26 @@ class ProcessEnv final : public TargetEnv {
   std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
   std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                              std::uint64_t offset) const override;
-  // Of a file that is loaded, or that `module` is the path of.
+  // `module` names a loaded file, or is the path of any file.
   std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view module, std::string_view provider,
                                                               std::string_view name) const override;
-  // A path of a file; a file name (libx.so), which may come from anywhere; a stem (libx) that some file has where the
-  // dynamic linker looks by itself.
+  // True for the path of an existing file, for a file name (libx.so), since that file may lie anywhere, and for a stem
+  // (libx) of a file in one of the dynamic linker's default folders. Always true if the process becomes other programs.
   bool may_be_loaded(std::string_view module) const override;
   Probeability probeability(std::uint64_t address) const override;
   FileStatus file_status(std::string_view path) const override;
   // Functions and data objects; `module` is empty for the program itself.
   std::optional<Symbol> symbolize(std::uint64_t address) const override;
   std::optional<std::string> place_name(std::uint64_t address) const override;
-  // From debug information, read when first asked for.
+  // Types come from debug information, which is read when first asked for.
   TypeSource type_source() const override { return TypeSource::DebugInformation; }
   std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view> module,
                                                           std::string_view name) const override;
   unsigned possible_cpus() const override;
   std::uint32_t max_stack_slots() const override;
 
-  // For the runtime: the image that covers `address`, with its bias. nullptr: none, or unreadable.
+  // For the runtime: the image that covers `address`, its module, and the address in it. nullopt: there is no such
+  // image, or it cannot be read.
   struct Place {
     const ElfImage* image = nullptr;
     const ProcessModule* module = nullptr;

@@ -5,7 +5,7 @@
 // Lines of one file in a row are one loaded object, until a line's file offset goes back: then the file
 // is mapped a second time. The load bias follows from any executable line: it maps file offset 0x26000
 // at 0x7f0012000000, the image has that offset at 0x26000, so the bias is the difference.
-// find_gap looks for room for code that jumps of 2 GiB reach. Not done: MAP_GROWSDOWN areas other than
+// find_gap looks for room for code within the 2 GiB that a jump reaches. Not done: MAP_GROWSDOWN areas other than
 // the main stack; the arena is mapped with MAP_FIXED_NOREPLACE, so a race is an error and no damage.
 // The line format is the one of fs/proc/task_mmu.c (show_map_vma, 6.1).
 #include "compiler/target/process/process_map.h"
@@ -158,7 +158,7 @@ Result<std::vector<Mapping>> read_maps(pid_t pid) {
   std::ifstream in(path);
   if (!in) return std::unexpected(Error::from_errno("open " + path));
   std::ostringstream text;
-  text << in.rdbuf();  // unlike an iterator it takes a failed read, of a process that has just ended, as the end
+  text << in.rdbuf();  // unlike an iterator, rdbuf() takes a failed read (the process has just ended) as the end
   return parse_maps(text.str());
 }
 

@@ -33,18 +33,18 @@ struct Mapping {
   bool is_file() const { return inode != 0 && path.starts_with('/'); }
 };
 
-// The text of /proc/PID/maps, ascending by address. Fails on a line that is not of that form.
+// Parses the text of /proc/PID/maps; mappings are ascending by address. Fails on a line that is not of that form.
 Result<std::vector<Mapping>> parse_maps(std::string_view text);
 Result<std::vector<Mapping>> read_maps(pid_t pid);
 
-// One file as the loader has mapped it. A file that is mapped twice (dlmopen) makes two of them.
+// One file as the loader has mapped it. A file that is mapped twice (dlmopen) makes two objects.
 struct LoadedObject {
   std::string path;
   bool deleted = false;
   std::uint32_t device_major = 0;
   std::uint32_t device_minor = 0;
   std::uint64_t inode = 0;
-  std::vector<Mapping> ranges;  // ascending, only those of the file
+  std::vector<Mapping> ranges;  // mappings of this file only, ascending
 
   RemoteAddr start() const { return ranges.front().start; }
   RemoteAddr end() const { return ranges.back().end; }
@@ -55,12 +55,12 @@ struct LoadedObject {
 // a mapping (locale archives, fonts) are no objects.
 std::vector<LoadedObject> loaded_objects(const std::vector<Mapping>& maps);
 
-// What to add to an address of `image` to get its address in the process; nullopt where the mappings
+// The number to add to an address of `image` to get the address in the process; nullopt if the mappings
 // do not fit the image's segments (the file has changed).
 std::optional<std::uint64_t> load_bias(const LoadedObject& object, const ElfImage& image);
 
-// Start of a free, page-aligned piece of `size` bytes, every byte of which is within `max_distance` of
-// `near`; the closest one. Keeps away from other mappings by a page, from the stack by what it may grow.
+// Start of the free, page-aligned piece of `size` bytes that is closest to `near`; all its bytes are within
+// `max_distance` of `near`. A page is left free next to other mappings, 64 MiB below the stack and above the heap.
 std::optional<RemoteAddr> find_gap(const std::vector<Mapping>& maps, RemoteAddr near, std::uint64_t size,
                                    std::uint64_t max_distance);
 

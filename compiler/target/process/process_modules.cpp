@@ -1,4 +1,4 @@
-// Which files a process has loaded and how they are called.
+// The files that a process has loaded, and the names by which a definition may call them.
 //
 // Files are opened as mapped_file.h finds them, so containers and replaced files work.
 // `libc` and `libc.so.6` both name /usr/lib/x86_64-linux-gnu/libc.so.6.
@@ -26,7 +26,7 @@ bool Loaded::covers(RemoteAddr address) const {
 const ElfImage* image_of(Loaded& loaded) {
   if (!loaded.tried) {
     loaded.tried = true;
-    if (loaded.open_path.empty()) return nullptr;  // nobody here can read it
+    if (loaded.open_path.empty()) return nullptr;  // this process cannot read it
     auto image = loaded.open_image(loaded.open_path);
     if (!image) {
       loaded.why = image.error().message();

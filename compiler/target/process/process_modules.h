@@ -17,23 +17,23 @@ namespace kevt::target {
 std::string_view base_name(std::string_view path);
 
 struct Loaded {
-  LoadedObject object;  // without ranges: a file nobody has mapped, at bias 0
+  LoadedObject object;  // without ranges: a file of of_files(), at bias 0
   ProcessModule module;
-  std::string open_path;     // where we can read the file; empty: nowhere
+  std::string open_path;     // where this process can read the file; empty: nowhere
   std::optional<FileId> id;  // of open_path
-  bool tried = false;        // to open the image
+  bool tried = false;        // whether image_of() has tried to open the image
   ImageOpener open_image = open_own_image;
   std::shared_ptr<const ElfImage> image;  // empty after trying: unreadable, not ELF, or not what is mapped
-  std::string why;                        // it is unreadable or not ELF
+  std::string why;                        // why the file could not be opened; or empty
 
   bool covers(RemoteAddr address) const;
 };
 
-// Opens the image, and finds the bias, at the first call.
+// The image; the first call opens it and finds the bias. nullptr: see Loaded::image.
 const ElfImage* image_of(Loaded& loaded);
-// Why nothing is known of the file, or what was known is not to be believed any more; empty: there is no trouble.
+// Why the file could not be opened, or why its image cannot be trusted any more; empty: there is no trouble.
 std::string trouble_with(const Loaded& loaded);
-// By file name, stem or path; sonames are the caller's business.
+// Whether `wanted` is the file name, stem or path of `loaded`. The caller compares sonames, which needs the file.
 bool module_matches(const Loaded& loaded, std::string_view wanted);
 
 }  // namespace kevt::target

@@ -1,15 +1,16 @@
-// libdwfl unwinds a process that stands still. Here one is described that stood there when it hit: its registers are
+// libdwfl unwinds a process that stands still. Here it gets a process that stands still at the hit: its registers are
 // those of the sample, its memory is the piece of stack, everything else cannot be read.
 //
 //   frame 0   pc of the probe         CFI: the caller's frame, and where the return address lies on the stack
 //   frame 1   a return address        …
 //
-// The process goes on meanwhile and may load libraries: where an address is in no known file, what is mapped is read
-// again, once for each such page. Addresses of our own code (calls under a return probe come back to it) end a stack.
+// The real process goes on meanwhile and may load libraries: if an address is in no known file, the process's map is
+// read again, once for each page of such addresses. Addresses of our own code (calls under a return probe return to it)
+// end a stack.
 //
-// libdwfl would open and map the files by itself. It gets private copies instead (private_elf.h), of files that are
-// opened when the process's map is read: the process may have ended when a stack is asked for. The vdso is this
-// process's own, since the kernel has one for all.
+// libdwfl would open and map the files by itself. It gets private copies instead (private_elf.h). The files are
+// opened when the process's map is read: the process may have ended when a stack is asked for. The vdso is taken from
+// this process, since the kernel has one for all.
 #include "compiler/target/process/stack_unwinder.h"
 
 #include <elfutils/libdwfl.h>
@@ -42,7 +43,8 @@ bool tells_frames(std::string_view section) {
   return section == ".eh_frame" || section == ".eh_frame_hdr" || section == ".debug_frame";
 }
 
-// Where a file without section headers has its frames: the header, and what it points to, to the end of the segment.
+// Reads the frames of a file without section headers: .eh_frame_hdr, and from the .eh_frame that it points to up to the
+// end of the segment.
 void read_frame_segment(const FileContents& contents, Elf* elf) {
   std::size_t sections = 0, count = 0;
   if (elf_getshdrnum(elf, &sections) != 0 || sections != 0 || elf_getphdrnum(elf, &count) != 0) return;
@@ -65,7 +67,7 @@ void read_frame_segment(const FileContents& contents, Elf* elf) {
   }
 }
 
-// None where the file cannot be read, or changes meanwhile.
+// The file with its frames read; nullptr if it cannot be read, or changes meanwhile.
 std::shared_ptr<FileContents> read_frames(const std::string& path) {
   auto contents = FileContents::open(path);
   if (!contents) return nullptr;
@@ -76,7 +78,7 @@ std::shared_ptr<FileContents> read_frames(const std::string& path) {
   return (*contents)->problem() ? nullptr : *contents;
 }
 
-// This process's own; its section headers end it.
+// The vdso of this process. Its section headers are its last bytes.
 std::span<const std::uint8_t> own_vdso() {
   const auto* at = reinterpret_cast<const std::uint8_t*>(::getauxval(AT_SYSINFO_EHDR));
   if (at == nullptr) return {};
@@ -89,14 +91,14 @@ std::span<const std::uint8_t> own_vdso() {
 
 struct StackUnwinder::State {
   using FileKey = std::pair<std::string, std::uint64_t>;  // path and inode, as the map has them
-  // Shared by the files before and after the map was read again.
+  // A file that is still mapped when the map is read again keeps its contents.
   struct Files {
     std::map<FileKey, std::shared_ptr<FileContents>> by_name;  // null: it cannot be read
-    std::map<std::uint64_t, FileContents*> by_address;         // of the first byte
+    std::map<std::uint64_t, FileContents*> by_address;         // by the address of the object's first byte
   };
 
   pid_t pid = 0;
-  Files files;  // outlive `dwfl`
+  Files files;  // must outlive `dwfl`
   Dwfl* dwfl = nullptr;
   StackSample sample;
   std::vector<std::uint64_t> frames;
@@ -122,7 +124,7 @@ Error dwfl_error(pid_t pid, const char* what) {
 
 }  // namespace
 
-// What libdwfl asks of the process that stood there, and of its files.
+// Answers what libdwfl asks about the process at the hit, and about its files.
 struct StackUnwinder::Callbacks {
   using Sampled = StackUnwinder::State;
 
@@ -179,7 +181,7 @@ struct StackUnwinder::Callbacks {
   }
 };
 
-// What tells frames is read now: the process may end. Of a file that is known libdwfl gets the same copy again.
+// Reads the sections with frames now: the process may end. For a file that is known already, its copy is used again.
 Result<StackUnwinder::State::Files> StackUnwinder::State::open_files() const {
   auto maps = KEVT_TRY(read_maps(pid));
   if (maps.empty()) return std::unexpected(Error("process " + std::to_string(pid) + " has ended"));
@@ -221,7 +223,7 @@ Result<void> StackUnwinder::State::load() {
   return {};
 }
 
-// Not of memory without a file's name: the agent's code is such.
+// False for memory without a file (memfd): the agent's code lies in such memory.
 bool StackUnwinder::State::is_code_of_a_file(std::uint64_t address) const {
   Dwfl_Module* module = dwfl_addrmodule(dwfl, address);
   if (!module) return false;
@@ -232,7 +234,7 @@ bool StackUnwinder::State::is_code_of_a_file(std::uint64_t address) const {
 bool StackUnwinder::State::knows(std::uint64_t address) {
   if (is_code_of_a_file(address)) return true;
   if (unknown_pages.size() >= kMaxUnknownPages || !unknown_pages.insert(address / kPage).second) return false;
-  return load() && is_code_of_a_file(address);  // a process that is gone: what was known stays
+  return load() && is_code_of_a_file(address);  // if the process has ended, load() fails and changes nothing
 }
 
 void StackUnwinder::State::run() {

@@ -1,4 +1,4 @@
-// StackUnwinder: from registers and a piece of stack, as a hit recorded them, to the functions that were under way.
+// StackUnwinder: from the registers and the piece of stack that a hit recorded to the functions that were on the stack.
 #pragma once
 
 #include <sys/types.h>
@@ -12,15 +12,15 @@
 
 namespace kevt::target {
 
-// Where a thread of x86-64 stood, and what lay on its stack.
+// The registers of an x86-64 thread at a hit, and the bytes on its stack.
 struct StackSample {
   std::uint64_t pc = 0, sp = 0;
-  std::uint64_t bx = 0, bp = 0, r12 = 0, r13 = 0, r14 = 0, r15 = 0;  // what functions keep for their callers
+  std::uint64_t bx = 0, bp = 0, r12 = 0, r13 = 0, r14 = 0, r15 = 0;  // callee-saved registers
   std::span<const std::uint8_t> stack;                               // from sp on
 };
 
-// Reads the call frame information (.eh_frame) of what the process has mapped: no frame pointers are needed. Not thread
-// safe.
+// Reads the call frame information (.eh_frame) of the files that the process has mapped: no frame pointers are needed.
+// Not thread safe.
 class StackUnwinder {
  public:
   static constexpr std::size_t kMaxFrames = 127;  // as the kernel's PERF_MAX_STACK_DEPTH
@@ -31,10 +31,10 @@ class StackUnwinder {
   ~StackUnwinder();
 
   pid_t pid() const;
-  // What the process has mapped now; of one that has ended what was known stays.
+  // Reads again what the process has mapped; if the process has ended, everything known of it is kept.
   void refresh();
-  // The program counter, then return addresses, innermost first. Ends where the piece of stack ends, or where nothing
-  // is known of an address; never empty.
+  // The program counter, then return addresses, innermost first. Ends at the end of the piece of stack, or at an
+  // address in no known file; never empty.
   std::vector<std::uint64_t> unwind(const StackSample& sample);
 
  private:

@@ -4,9 +4,9 @@
 //   {name, info: kind in bits 24–28, count in 0–15, bit 31: offsets hold bit-field sizes; size or type} and what the
 //   kind adds
 //
-// Written from the format's description in the kernel (Documentation/bpf/btf.rst), for kinds 1 to 19. A later kind
-// has an unknown size, so that nothing behind it could be read: refused. Ids and names of a module's file (split BTF)
-// go on where the kernel's end; where several modules are read, those of each are moved behind the ones before it.
+// Written from the format's description in the kernel (Documentation/bpf/btf.rst), for kinds 1 to 19. A later kind is
+// refused: its size is unknown, so nothing behind it could be read. Ids and names of a module's file (split BTF)
+// go on where the kernel's end; if several modules are read, those of each are moved behind the ones before it.
 #include "compiler/target/types/btf.h"
 
 #include <fmt/format.h>
@@ -67,7 +67,7 @@ struct Record {
   bool flag() const { return info >> 31; }
 };
 
-// Bytes behind the record; nullopt: a kind nobody knows.
+// The number of bytes that follow a record of this kind; nullopt: the kind is unknown.
 std::optional<std::uint64_t> extra_bytes(const Record& record) {
   switch (record.kind()) {
     case kInt:
@@ -98,12 +98,12 @@ std::optional<std::uint64_t> extra_bytes(const Record& record) {
   return std::nullopt;
 }
 
-// What a module's file takes from the kernel's, and where its own things stand in the table.
+// Which ids and names of a module's file are the kernel's, and where the module's own begin in the table.
 struct Base {
   TypeId types = 0;              // ids below are the kernel's
   std::uint32_t name_bytes = 0;  // names below are the kernel's
-  TypeId first_type = 0;         // in the table, of what is read
-  std::uint32_t first_name = 0;
+  TypeId first_type = 0;         // the module's first type in the table
+  std::uint32_t first_name = 0;  // its first name, likewise
 };
 
 class Reader {
@@ -196,10 +196,11 @@ class Reader {
     return true;
   }
 
-  // A modifier C's spelling leaves out. Its prefix is the NUL that ends another name.
+  // The prefix of a modifier that C's spelling leaves out: an empty name, the NUL that ends "const ".
   std::uint32_t plain_of_modifiers() const { return const_ + 6; }
 
-  // Encoding in bits 24–27 (1 signed, 2 character, 4 bool), bits of the value in 0–7. `char` is signed before 6.2.
+  // `word` has the encoding in bits 24–27 (1 signed, 2 character, 4 bool) and the value's size, in bits, in bits 0–7.
+  // `char` is signed before 6.2.
   void take_integer(std::uint32_t word, Type& type) const {
     type.kind = TypeClass::Integer;
     type.is_signed = (word >> 24) & 1;
@@ -266,7 +267,7 @@ class Reader {
   std::uint32_t volatile_ = 0;
 };
 
-// The .BTF section of an ELF file (64 bits, little endian), or all of it.
+// The .BTF section of an ELF file (64 bits, little endian); all bytes of a file that is not ELF.
 std::optional<CheckedBytes> find_section(CheckedBytes file) {
   if (file.read<std::uint32_t>(0) != 0x464c457fu) return file;
   const auto table = file.read<std::uint64_t>(0x28);
@@ -287,7 +288,7 @@ std::optional<CheckedBytes> find_section(CheckedBytes file) {
   return std::nullopt;
 }
 
-// The two blocks of a file, inside it.
+// The two blocks of a file; both lie inside it.
 struct Blocks {
   CheckedBytes types;
   CheckedBytes names;
@@ -311,7 +312,7 @@ std::string_view text_of(const CheckedBytes& names) {
   return {reinterpret_cast<const char*>(names.span().data()), names.size()};
 }
 
-// Whole, or the kernel's part of what a module's says.
+// The number of types, with void: ids of a module's file below it are the kernel's. nullopt: the types are damaged.
 std::optional<TypeId> count_types(CheckedBytes types) {
   TypeId count = 1;  // void
   for (std::uint64_t at = 0; at < types.size(); ++count) {

@@ -3,11 +3,11 @@
 //   DIE subprogram openat (low_pc 0xf5d60): formal_parameter fd → base int; file → pointer → const → char; …
 //   ->  Prototype (int fd, const char *file, int oflag, ...), arguments 1, 2, 3
 //
-// Problem: debug information is large and a graph with cycles. Idea: copy into a TypeTable what hangs on the functions
-// asked about, each DIE once; a DIE that is still to be copied has a place-holder, so cycles need no care.
+// Problem: debug information is large and a graph with cycles. Idea: copy into a TypeTable the types that the functions
+// asked about lead to, each DIE once; a DIE that is still to be copied has a place-holder, so cycles need no care.
 // Which argument holds a parameter follows from the calling convention of x86-64: integers and pointers count, floating
-// point does not; a small structure of them has as many as it has words. After any other structure that is passed by
-// value nothing is claimed about those behind it.
+// point does not; a small structure of integers and pointers takes as many arguments as it has words. After any other
+// structure that is passed by value, the arguments of the following parameters are unknown.
 #include "compiler/target/types/debug_types.h"
 
 #include <dwarf.h>
@@ -65,7 +65,7 @@ bool holds_functions(int tag) {
   return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_module;
 }
 
-// Where a call enters; what has several pieces of code begins with the first.
+// Whether calls enter the function at `address`; a function of several pieces begins with the first one.
 bool enters_at(Dwarf_Die& die, Dwarf_Addr address) {
   Dwarf_Addr low = 0, base = 0, end = 0;
   if (dwarf_entrypc(&die, &low) == 0) return low == address;
@@ -92,7 +92,7 @@ bool find_function(Dwarf_Die& scope, Dwarf_Addr address, unsigned depth, Dwarf_D
 
 struct DebugTypes::State {
   std::optional<OpenDwarf> dwarf;
-  std::string why;  // there is none
+  std::string why;  // why there is no `dwarf`
   TypeTable table;
   std::unordered_map<const void*, TypeId> known;  // by the address of the DIE
   std::deque<std::pair<Dwarf_Die, TypeId>> open;  // place-holders to be filled
@@ -101,7 +101,7 @@ struct DebugTypes::State {
   std::uint32_t volatile_ = table.add_name("volatile ");
 
   std::optional<Dwarf_Die> unit_of(Dwarf_Addr address);
-  TypeId type_of(Dwarf_Die& die);  // of its DW_AT_type; 0: void
+  TypeId type_of(Dwarf_Die& die);  // the type that its DW_AT_type refers to; 0: void
   TypeId take(Dwarf_Die& die);
   void fill_all();
   Type convert(Dwarf_Die& die);
@@ -161,7 +161,7 @@ void DebugTypes::State::convert_base(Dwarf_Die& die, Type& type) {
 
 namespace {
 
-// A constructor that copies or moves: its one argument is a reference to its class.
+// Whether a constructor copies or moves: its one argument is a reference to its class.
 bool copies(Dwarf_Die& constructor, const Dwarf_Die& of) {
   unsigned arguments = 0;
   bool is_reference = false;
@@ -178,8 +178,9 @@ bool copies(Dwarf_Die& constructor, const Dwarf_Die& of) {
   return arguments == 1 && is_reference;
 }
 
-// Whether objects of the class cannot be copied byte by byte (Itanium C++ ABI, 3.1.2.3). Clang says it; g++ shows its
-// destructor and what copies it, of which one that is written makes so.
+// Whether objects of the class cannot be copied byte by byte (Itanium C++ ABI, 3.1.2.3). Clang states it. g++ only
+// lists the destructor and the copying and moving constructors: if one of them is user-provided, the class is passed by
+// address.
 bool goes_by_address(Dwarf_Die& die) {
   if (const auto convention = number(die, DW_AT_calling_convention)) return *convention == DW_CC_pass_by_reference;
   const std::string name = name_of(die);
@@ -226,7 +227,7 @@ void DebugTypes::State::convert_names(Dwarf_Die& die, Type& type) {
   each_child(die, [&](Dwarf_Die& child) {
     Dwarf_Attribute attribute;
     if (dwarf_tag(&child) != DW_TAG_enumerator || dwarf_attr(&child, DW_AT_const_value, &attribute) == nullptr) return;
-    // A constant of a form without a sign is the value of an unsigned enumeration.
+    // A constant in a form without a sign belongs to an unsigned enumeration.
     const unsigned form = dwarf_whatform(&attribute);
     Dwarf_Sword with_sign = 0;
     Dwarf_Word plain = 0;
@@ -319,16 +320,17 @@ Type DebugTypes::State::parameters_of(Dwarf_Die& die) {
 
 namespace {
 
-// The integers and pointers that an object consists of, where each belongs (INTEGER of the System V ABI, 3.2.3).
+// The integers and pointers of an object and their offsets, if it consists of nothing else (class INTEGER of the System
+// V ABI, 3.2.3).
 class Scalars {
  public:
   struct Scalar {
     std::uint32_t bit_offset = 0, bytes = 0;
   };
   explicit Scalars(const TypeTable& table) : table_(table) {}
-  // False: it has something else, or more than could be of a small object.
+  // False: the object has something else, or more parts than a small object can have.
   bool take(TypeId id, std::uint32_t bit_offset, bool is_bit_field = false) {
-    constexpr unsigned kMostSteps = 256;  // unions of unions in a file that somebody made up
+    constexpr unsigned kMostSteps = 256;  // against unions of unions in a hostile file
     if (++steps_ > kMostSteps) return false;
     const Type& type = table_.type(table_.strip(id));
     switch (type.kind) {
@@ -371,8 +373,8 @@ class Scalars {
 
 }  // namespace
 
-// Rust hands over by its address what is larger than two registers, and a pair of scalars in two, however small they
-// are (rustc_ty_utils, abi.rs; it is no promise).
+// Rust passes a value larger than two registers by its address, and a pair of scalars in two registers, however small
+// they are (rustc_ty_utils, abi.rs; Rust does not promise this).
 void DebugTypes::State::number_parameters(TypeId prototype, bool is_rust) {
   const Type type = table.type(prototype);  // types are added below
   const auto size_of = [&](TypeId id) { return table.type(table.strip(id)).bytes; };
@@ -384,18 +386,20 @@ void DebugTypes::State::number_parameters(TypeId prototype, bool is_rust) {
     return by_value(id) && (table.type(table.strip(id)).goes_by_address || (is_rust && size_of(id) > 16));
   };
   std::vector<Member> numbered;
-  // A large structure, or one that is not copied byte by byte, is returned where a hidden first argument says.
+  // A large structure, or one that is not copied byte by byte, is returned in memory to which a hidden first argument
+  // points.
   const bool is_hidden = by_value(type.target) && (size_of(type.target) > 16 || by_address(type.target));
   std::uint32_t next = is_hidden ? 2 : 1;
   std::uint32_t next_vector = 1;
   constexpr std::uint32_t kGeneralRegisters = 6;
   bool known = true, are_vectors_known = true;
-  bool is_float_on_stack = false;  // among the integers there
+  bool is_float_on_stack = false;  // then the stack places of integer arguments are not known
   const auto general_number = [&]() -> std::uint32_t {
     const std::uint32_t number = next++;
     return known && (number <= kGeneralRegisters || !is_float_on_stack) ? number : 0;
   };
-  // How many general registers hold a structure that is passed by value; 0: not only those do.
+  // How many general registers hold a structure that is passed by value; 0: it is not, or not surely, in general
+  // registers alone.
   const auto general_words = [&](TypeId id) -> std::uint32_t {
     Scalars scalars(table);
     if (!by_value(id) || by_address(id) || size_of(id) > 16 || !scalars.take(id, 0)) return 0;
@@ -437,7 +441,7 @@ TypeId DebugTypes::State::add_prototype(Dwarf_Die& die) {
   bool has_parameters = false;
   each_child(
       die, [&](Dwarf_Die& child) { has_parameters = has_parameters || dwarf_tag(&child) == DW_TAG_formal_parameter; });
-  // A definition apart from its declaration may leave the parameters there.
+  // A definition that is separate from its declaration may have its parameters in the declaration only.
   for (const unsigned attribute : {DW_AT_abstract_origin, DW_AT_specification})
     if (!has_parameters)
       if (auto origin = reference(die, attribute)) source = *origin;

@@ -1,7 +1,7 @@
 // Types of a program's functions, from its debug information (DWARF).
 //
-// Looked for in the file itself, then by build id under /usr/lib/debug, then, where DEBUGINFOD_URLS is set, through
-// libdebuginfod. Read for the functions that are asked about, not as a whole. Not thread safe.
+// The debug information is looked for as find_debug_file() does: in the file itself, under /usr/lib/debug, and through
+// libdebuginfod if DEBUGINFOD_URLS is set. Only the types of functions that are asked about are read. Not thread safe.
 #pragma once
 
 #include <expected>
@@ -17,13 +17,14 @@ class DebugTypes {
  public:
   struct State;  // private to debug_types.cpp
 
-  // Never fails: a file without debug information answers so to every question.
+  // Never fails: if the file has no debug information, every question gets an error that says so.
   explicit DebugTypes(const std::string& path);
   DebugTypes(DebugTypes&&) noexcept;
   DebugTypes& operator=(DebugTypes&&) noexcept;
   ~DebugTypes();
 
-  // The function that begins at `address`. Views of the table are good until the next call.
+  // Types of the function that begins at `address`; `name` is used in the error. Views of the table are valid until the
+  // next call.
   std::expected<FunctionTypes, TypesError> function_at(ImageAddr address, std::string_view name);
 
  private:

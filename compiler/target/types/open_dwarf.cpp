@@ -1,7 +1,7 @@
 // libdw over a private copy, with the sections that tell types and lines.
 //
-// libdw would open more by itself: the file that .gnu_debugaltlink names, when a string or a type is there. It is found
-// and opened here before, in the same way as all files; the section is not among those that libdw sees. Split files
+// libdw would open one more file by itself: the one that .gnu_debugaltlink names, for strings and types in it. That
+// file is found and opened here first, in the same way as all files, and libdw does not see the section. Split files
 // (.dwo) are opened by functions of libdw that nobody here calls (dwarf_cu_info, dwarf_get_units, dwarf_next_lines).
 #include "compiler/target/types/open_dwarf.h"
 
@@ -16,7 +16,7 @@
 namespace kevt::target {
 namespace {
 
-// Not those of variables' places, frames, macros and names, which are large.
+// The sections that are read. Those of variables' places, frames, macros and names are large and are not needed.
 constexpr std::string_view kRead[] = {"abbrev", "addr",     "aranges", "info",        "line", "line_str",
                                       "ranges", "rnglists", "str",     "str_offsets", "types"};
 
@@ -45,7 +45,7 @@ Result<OpenDwarf> OpenDwarf::of(const DebugFile& file) {
   auto dwarf = of(file.contents);
   if (!dwarf || !link) return dwarf;
   auto alternate = of(link);
-  if (!alternate) return dwarf;  // names and types that are there are not known
+  if (!alternate) return dwarf;  // names and types in the alternate file stay unknown
   dwarf->alternate_ = std::make_unique<OpenDwarf>(std::move(*alternate));
   dwarf_setalt(dwarf->get(), dwarf->alternate_->get());
   return dwarf;

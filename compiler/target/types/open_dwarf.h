@@ -1,4 +1,4 @@
-// A file's debug information, as libdw has it open. Private to what reads it: users see elfutils nowhere.
+// A file's debug information, opened with libdw. Only code that uses elfutils includes this header.
 #pragma once
 
 #include <elfutils/libdw.h>
@@ -12,7 +12,8 @@ namespace kevt::target {
 
 class OpenDwarf {
  public:
-  // libdw opens no file by itself. `file` is there.
+  // Opens `file`, whose contents must not be null, and the file that it shares with others (dwz). libdw itself opens no
+  // file.
   static Result<OpenDwarf> of(const DebugFile& file);
 
   Dwarf* get() const { return dwarf_.get(); }
@@ -24,7 +25,7 @@ class OpenDwarf {
   OpenDwarf() = default;
   static Result<OpenDwarf> of(std::shared_ptr<FileContents> contents);
 
-  // Ended from the last to the first.
+  // Destroyed from the last to the first: each needs those above it.
   std::unique_ptr<OpenDwarf> alternate_;
   std::shared_ptr<FileContents> contents_;
   OpenElf elf_;

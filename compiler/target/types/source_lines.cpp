@@ -1,6 +1,6 @@
 // The line table of the unit that covers the address, as libdw reads it.
 //
-// Broken tables are libdw's to refuse; what it gives is taken as text and a number, and nothing is opened by that name.
+// libdw refuses broken tables. Its answer is used as text and a number only: no file of that name is opened.
 #include "compiler/target/types/source_lines.h"
 
 #include <elfutils/libdw.h>

@@ -10,12 +10,12 @@
 namespace kevt::target {
 
 struct SourceLine {
-  std::string file;  // as the compiler was told it; relative ones with the folder it ran in
+  std::string file;  // as it was given to the compiler; a relative name with the compiler's folder before it
   int line = 0;      // from 1
 };
 
-// `path`: the program or library; its debug information is looked for as find_debug_file() does. nullopt: there is
-// none, or it does not tell of this address. Opened anew at every call: for a person's questions, not for many.
+// `path`: the program or library; its debug information is looked for as find_debug_file() does. nullopt: there is no
+// debug information, or none for this address. Every call opens the files anew: this is for single questions of a user.
 std::optional<SourceLine> source_line(const std::string& path, ImageAddr address);
 
 }  // namespace kevt::target

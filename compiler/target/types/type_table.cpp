@@ -1,5 +1,4 @@
-// Walks over the table of types. All of them are bounded by its size: a file may hold a structure that contains
-// itself.
+// Walks over the table of types. All walks are bounded: a file may hold a structure that contains itself.
 //
 // find_member() mirrors btf_find_struct_member() of kernel/trace/trace_btf.c (6.12): members by name first, then the
 // anonymous ones found on the way, the last of them first, at most 16 at a time.
@@ -102,7 +101,7 @@ std::optional<FoundMember> TypeTable::find_member(TypeId structure, std::string_
 
 namespace {
 
-// C's spelling of `id` around a declarator, which may be empty.
+// C's spelling of type `id` with a declarator in it, which may be empty.
 std::string spell(const TypeTable& table, TypeId id, std::string declarator, std::size_t depth) {
   const Type& type = table.type(id);
   const auto named = [&](std::string_view prefix) {

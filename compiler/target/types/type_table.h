@@ -1,7 +1,8 @@
-// Types of what is traced, whoever told them (a kernel's BTF, a program's DWARF): one growing table of small nodes.
+// The types of a traced program or kernel, from DWARF or BTF: one growing table of small nodes.
 //
-// A TypeId is an index that never changes; 0 is void. Names and members live in the table, views of them are good as
-// long as it is and nothing is added. The table believes nobody: every id it hands out is in range, every walk ends.
+// A TypeId is an index that never changes; 0 is void. Names and members live in the table; a view of them is valid
+// until something is added to the table. The table may be filled from a damaged file: every access by id is checked,
+// and every walk ends.
 #pragma once
 
 #include <cstdint>
@@ -36,20 +37,21 @@ struct Type {
   bool is_signed = false;        // Integer, Enum
   bool is_text = false;          // Integer: a character as `string` understands it
   bool is_reference = false;     // Pointer: of C++, which is written as what it refers to
-  bool goes_by_address = false;  // Struct: one that is a parameter is handed over by its address
-  bool has_more = false;         // Struct: than its members: bases, variants
+  bool goes_by_address = false;  // Struct: as a parameter it is passed by its address
+  bool has_more = false;         // Struct: has more than `count` members: bases, variants
   std::uint32_t bytes = 0;       // Integer, Enum, Struct, Union
-  TypeId target = 0;             // Pointer, Array, Modifier, Prototype, Function; what BTF keeps in its place elsewhere
+  TypeId target = 0;             // Pointer, Array, Modifier, Prototype, Function; meaningless for other kinds
   std::uint32_t count = 0;       // members, parameters, names, items
-  std::uint32_t first = 0;       // of the members, parameters or names
-  std::uint32_t name = 0;        // of the names; 0: none
-  std::uint32_t prefix = 0;      // Modifier: "const " and the like, for C's spelling; 0: a typedef
+  std::uint32_t first = 0;       // index of the first member, parameter or name
+  std::uint32_t name = 0;        // as add_name() returned it; 0: none
+  std::uint32_t prefix = 0;      // Modifier: name of "const " and the like, for C's spelling; 0: a typedef
 };
 
-// Of a Struct or Union, a parameter, or a name of an Enum: value_of() says its value, of which as many low bytes count
-// as the Enum has. A parameter has in `bit_offset` the number of the general-purpose argument that
-// holds it (1-based, as in $arg1), 0 where none does, and in `bit_size` that of the vector register (1: %xmm0), 0 as
-// well. BTF counts parameters alone, as the kernel does.
+// A member of a Struct or Union, a parameter of a Prototype, or a name of an Enum.
+// Of an Enum's name value_of() is the value, of which as many low bytes count as the Enum has.
+// Of a parameter `bit_offset` is the number of the integer argument that holds it (1-based, as in $arg1; 0: none does),
+// and `bit_size` is the number of the vector register that holds it (1: %xmm0; 0: none does). With BTF `bit_offset` is
+// simply the parameter's number, as the kernel counts.
 struct Member {
   std::uint32_t name = 0;
   TypeId type = 0;
@@ -68,7 +70,7 @@ inline Member enumerator(std::uint32_t name, std::int64_t value) {
 
 struct FoundMember {
   TypeId type = 0;
-  std::uint32_t bit_offset = 0;  // anonymous structures around it included
+  std::uint32_t bit_offset = 0;  // from the start of the structure that was searched, through anonymous ones
   std::uint32_t bit_size = 0;
 };
 
@@ -78,25 +80,26 @@ class TypeTable {
 
   // ---- making
   TypeId size() const { return static_cast<TypeId>(types_.size()); }
-  TypeId add(Type type);  // functions and structures are found by their names from now on, the first of a name
-  void set(TypeId id, Type type) { types_[id] = type; }  // completes one that was added as a place-holder
+  TypeId add(Type type);  // makes functions and structures findable by name; the first one of a name is found
+  void set(TypeId id, Type type) { types_[id] = type; }  // completes a place-holder
   std::uint32_t add_name(std::string_view name);
   std::uint32_t add_members(std::span<const Member> members);
-  // All names at once, as BTF has them; offsets into it are names then. Call first, and end it with a NUL.
+  // Sets all names at once, as BTF has them; an offset into `names` is a name then. Call it before all other functions;
+  // `names` must end with a NUL.
   void set_names(std::string names) { names_ = std::move(names); }
 
   // ---- asking
   const Type& type(TypeId id) const { return types_[id < types_.size() ? id : 0]; }
   std::string_view name(std::uint32_t at) const;
   std::span<const Member> members(const Type& type) const;
-  TypeId strip(TypeId id) const;  // without modifiers
+  TypeId strip(TypeId id) const;  // the type behind all modifiers
   std::optional<TypeId> find_function(std::string_view name) const;
   std::optional<TypeId> find_struct(std::string_view name) const;
   // Anonymous members are searched, too, the last one first, as the kernel does.
   std::optional<FoundMember> find_member(TypeId structure, std::string_view name) const;
 
   std::string type_text(TypeId id) const;  // "const char *"
-  // "ssize_t vfs_read(struct file *file, char *buf)"; `prototype` is one.
+  // "ssize_t vfs_read(struct file *file, char *buf)"; `prototype` is a Prototype.
   std::string prototype_text(TypeId prototype, std::string_view name) const;
 
  private:
