@@ -5,9 +5,30 @@
 
 namespace kevt {
 
+namespace {
+
+// Empty: it is not known.
+std::filesystem::path folder_of_program() {
+  std::error_code error;
+  return std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+}
+
+}  // namespace
+
+std::optional<std::string> documentation_folder() {
+  std::error_code error;
+  const std::filesystem::path folder = folder_of_program();
+  if (folder.empty()) return std::nullopt;
+  for (const char* place : {"../share/doc/kevtrace/docs", "../../../docs"}) {
+    const std::filesystem::path pages = (folder / place).lexically_normal();
+    if (std::filesystem::exists(pages / "language.md", error)) return pages.string();
+  }
+  return std::nullopt;
+}
+
 std::expected<std::string, std::string> installed_file(const std::string& name) {
   std::error_code error;
-  const std::filesystem::path folder = std::filesystem::read_symlink("/proc/self/exe", error).parent_path();
+  const std::filesystem::path folder = folder_of_program();
   if (folder.empty()) return std::unexpected(std::string());
   std::string last;
   for (const char* place : {"../lib", "../lib/kevtrace", "."}) {

@@ -10,6 +10,7 @@
 #include <cstdlib>
 
 #include "cli/exit_status.h"
+#include "cli/options/help_words.h"
 #include "cli/options/option_parts.h"
 #include "cli/options/shell_words.h"
 #include "common/print.h"
@@ -34,6 +35,7 @@ struct Parsed {
   MountVerbOptions mount;
   ExecOptions exec;
   ShellWords texts;
+  std::string help;
 };
 
 constexpr const char* kExamples = R"(examples:
@@ -349,7 +351,14 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
   }
   const auto verbs = app.get_subcommands();
   std::string text = error.what();
-  if (verbs.empty() && dynamic_cast<const CLI::RequiredError*>(&error)) text = verbs_for(app, word);
+  const CLI::App* const verb = verbs.empty() ? nullptr : verbs.front();
+  if (!verb && dynamic_cast<const CLI::RequiredError*>(&error)) text = verbs_for(app, word);
+  if (dynamic_cast<const CLI::ExtrasError*>(&error))
+    if (const auto dashes = text.find("--"); dashes != std::string::npos) {
+      const std::string unknown = text.substr(dashes, text.find_first_of(" =\n", dashes) - dashes);
+      if (const auto nearest = nearest_option(app, verb, unknown))
+        text = fmt::format("there is no option `{}`; near it: `{}`", unknown, *nearest);
+    }
   std::ranges::replace(text, '\n', ' ');
   while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
   const bool is_name = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1]));  // CMD, SHELL
@@ -397,12 +406,18 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_recording_verbs(app, parsed.recording, command);
   add_mount(app, parsed.mount);
   add_exec(app, parsed.exec);
+  add_help(app, parsed.help);
   add_shell_texts(app, parsed.texts);
   try {
     const std::vector<char*> words = with_script_named(argc, argv);
     app.parse(static_cast<int>(words.size()), words.data());
     if (app.got_subcommand("completion") || app.got_subcommand("manual"))
       return {parsed.global, ShellTextOptions{.text = shell_text(app, parsed.texts)}};
+    if (app.got_subcommand("help")) {
+      auto text = help_text(app, parsed.help);
+      if (!text) throw CLI::ValidationError(text.error());
+      return {parsed.global, ShellTextOptions{.text = *std::move(text)}};
+    }
   } catch (const CLI::ParseError& error) {
     std::exit(finish(app, error, first_word(argc, argv)));
   }

@@ -1,4 +1,4 @@
-// The options of `mount` and `exec`; the rest of the command line is in options.cpp.
+// The options of `mount` and `exec`. options.cpp has the program's own, and names all verbs.
 #include "cli/options/options_mount.h"
 
 #include <CLI/CLI.hpp>

@@ -97,7 +97,8 @@ class ProbeRuntime {
   // All or nothing.
   virtual Result<std::vector<ProbeHandle>> install(const model::CompiledBatch& batch,
                                                    std::span<const std::uint32_t> ids) = 0;
-  // Each call is one batch: all of its probes are changed, or none and there is an error.
+  // Each call is one batch. arm() arms all of its probes; on an error none of them is armed. disarm() and remove() may
+  // have changed some of theirs when they fail, and can be called again.
   virtual Result<void> arm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> disarm(std::span<const ProbeHandle> probes) = 0;
   virtual Result<void> remove(std::span<const ProbeHandle> probes) = 0;
@@ -126,7 +127,8 @@ class ProbeRuntime {
   virtual EventCounts counts(ProbeHandle probe) const = 0;
   virtual ArmStatus arm_status(ProbeHandle probe) const = 0;
 
-  // Hands out what has been committed, merged by time. Never blocks. Returns the number of records.
+  // Hands out what has been committed, merged by time. Never blocks. Returns how
+  // many records were read; those that have to wait for older ones of another CPU are handed out by a later call.
   virtual std::size_t drain(const RecordSink& sink) = 0;
   // The same without merging, where that costs less: one CPU after the other, the records of each in their order.
   virtual std::size_t drain_by_cpu(const RecordSink& sink) { return drain(sink); }
@@ -135,7 +137,7 @@ class ProbeRuntime {
   // Tells what hits of this probe have counted in its hit tables since the last call, each hit exactly once; and how
   // many hits found room neither in a table nor in the ring. Never blocks.
   virtual void take_hit_counts(ProbeHandle, const HitCountSink&) {}
-  // The name of a thread that has hit, until the next call; empty: it is not known.
+  // The name of a thread that has hit, until the next call; empty or `<...>`: it is not known.
   virtual std::string_view thread_name(std::int32_t) { return {}; }
 };
 

@@ -40,7 +40,7 @@ struct Taken {
 }
 // Frames of their own, which no optimizer joins.
 [[gnu::noinline]] void inner(Taken& out, int depth) {
-  volatile char room[64] = {};
+  [[maybe_unused]] volatile char room[64] = {};
   room[depth] = 1;
   if (depth > 0)
     inner(out, depth - 1);

@@ -1,6 +1,6 @@
-// Gates of an instance, in the order in which a record meets them: the event's triggers, its soft switch, pids, CPUs,
-// filter, tracing_on. Whatever stops it, it counts as filtered there, or as aggregated where a histogram has counted
-// it.
+// The gates of an instance for pids and CPUs. RecordRouter::deliver_to() asks all gates in their order: the event's
+// triggers, its soft switch and tracing_on, pids, CPUs, the filter. A record that a gate stops counts as filtered, or
+// as aggregated where a histogram has counted it.
 #include "runtime-user/engine/instances/instance.h"
 
 #include <time.h>
