@@ -104,6 +104,7 @@ int flame_recording(const FlameOptions& options, const GlobalOptions& global) {
                              options.input.file, now.counts));
     return kNotCompiled;
   }
+  if (now.weights.empty() && before && !before->weights.empty()) now.counts = before->counts;
   if (now.weights.empty())
     report.status(request.by == record::FoldRequest::By::Time
                       ? "no calls: they take a p and an r probe of the same function"

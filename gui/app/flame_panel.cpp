@@ -84,7 +84,12 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
   });
   live_->setSingleShot(true);
   live_->setInterval(1000);
-  connect(live_, &QTimer::timeout, this, &FlamePanel::start);
+  connect(live_, &QTimer::timeout, this, [this] {
+    if (busy_ || making_)
+      live_->start();  // what is being folded is shown first
+    else
+      start();
+  });
   connect(&document_, &TraceDocument::reset, this, [this] {
     known_events_ = 0;
     compare_->setChecked(false);
@@ -92,7 +97,7 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
   connect(weight_, &QComboBox::activated, delay_, [this] { delay_->start(); });
   connect(bottom_up_, &QCheckBox::toggled, this, &FlamePanel::showTree);
   connect(compare_, &QToolButton::toggled, this, [this](bool on) {
-    before_ = on ? std::optional(now_.paths) : std::nullopt;
+    before_ = on ? now_ : nullptr;
     showTree();
   });
   connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
@@ -105,9 +110,10 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
 
 FlamePanel::~FlamePanel() {
   if (busy_) *busy_ = true;
+  if (making_) *making_ = true;
 }
 
-bool FlamePanel::isBusy() const { return isVisible() && (busy_ != nullptr || delay_->isActive()); }
+bool FlamePanel::isBusy() const { return isVisible() && (busy_ || making_ || delay_->isActive()); }
 
 void FlamePanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
@@ -181,31 +187,46 @@ void FlamePanel::start() {
       },
       [this](Folded folded) {
         busy_.reset();
-        now_ = std::move(folded);
+        now_ = std::make_shared<const Folded>(std::move(folded));
         showTree();
       });
 }
 
+// In a worker, too: a tree may have a million nodes.
 void FlamePanel::showTree() {
-  record::PathWeights now = now_.paths.weights;
-  std::optional<record::PathWeights> before;
-  if (before_) before = before_->weights;
-  if (bottom_up_->isChecked()) {
-    now = record::reversed_paths(now);
-    if (before) before = record::reversed_paths(*before);
+  if (!now_) return;
+  const bool compares_others = before_ && before_->paths.counts != now_->paths.counts && !now_->paths.weights.empty() &&
+                               !before_->paths.weights.empty();
+  if (compares_others) {  // a number of stacks with nanoseconds
+    before_.reset();
+    const QSignalBlocker blocker(compare_);
+    compare_->setChecked(false);
   }
-  graph_->setTree(std::make_shared<const record::CallTree>(
-      record::CallTree::of(now, now_.paths.counts, before ? &*before : nullptr)));
-  head_->setText(head());
+  if (making_) *making_ = true;
+  making_ = jobs_.start(
+      [now = now_, before = before_, is_turned = bottom_up_->isChecked()](const std::atomic<bool>&) {
+        const auto paths_of = [&](const Folded& folded) {
+          return is_turned ? record::reversed_paths(folded.paths.weights) : folded.paths.weights;
+        };
+        const record::PathWeights paths = paths_of(*now);
+        const auto others = before ? std::optional(paths_of(*before)) : std::nullopt;
+        return std::make_shared<const record::CallTree>(
+            record::CallTree::of(paths, now->paths.counts, others ? &*others : nullptr));
+      },
+      [this](std::shared_ptr<const record::CallTree> tree) {
+        making_.reset();
+        graph_->setTree(std::move(tree));
+        head_->setText(head());
+      });
 }
 
 QString FlamePanel::head() const {
   if (graph_->current()) return graph_->textOf(*graph_->current());
   const record::CallTree* tree = graph_->tree();
-  if (!tree) return {};
-  const QString extent = now_.extent == Extent::Whole   ? tr("whole trace")
-                         : now_.extent == Extent::Range ? tr("range")
-                                                        : tr("in sight");
+  if (!tree || !now_) return {};
+  const QString extent = now_->extent == Extent::Whole   ? tr("whole trace")
+                         : now_->extent == Extent::Range ? tr("range")
+                                                         : tr("in sight");
   QString text = tr("%1: %2 %3")
                      .arg(extent)
                      .arg(tree->nodes().front().weight)
@@ -224,7 +245,8 @@ Result<void> FlamePanel::save(const QString& path) const {
   } else if (path.endsWith(QLatin1String(".json"))) {
     text = tree->json();
   } else if (path.endsWith(QLatin1String(".folded"))) {
-    for (const auto& [frames, weight] : now_.paths.weights) text += frames + " " + std::to_string(weight) + "\n";
+    const auto paths = bottom_up_->isChecked() ? record::reversed_paths(now_->paths.weights) : now_->paths.weights;
+    for (const auto& [frames, weight] : paths) text += frames + " " + std::to_string(weight) + "\n";
   } else {
     text = tree->text(0, Controls::Raw);
   }

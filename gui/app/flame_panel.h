@@ -3,7 +3,7 @@
 #pragma once
 
 #include <QWidget>
-#include <optional>
+#include <memory>
 
 #include "common/error.h"
 #include "gui/model/job.h"
@@ -67,11 +67,10 @@ class FlamePanel : public QWidget {
   QTimer* delay_;
   QTimer* live_;  // until a live trace is folded again
   std::shared_ptr<const KeptRows> kept_;
-  Folded now_;
-  std::optional<record::FoldedPaths::Folded> before_;  // what it is compared with
-  std::size_t known_events_ = 0;                       // whose fields are among the weights
+  std::shared_ptr<const Folded> now_, before_;  // nullptr: nothing yet; nothing to compare with
+  std::size_t known_events_ = 0;                // whose fields are among the weights
   bool is_stale_ = true;
-  Cancelled busy_;
+  Cancelled busy_, making_;  // folding, making the tree
   JobQueue jobs_;
 };
 

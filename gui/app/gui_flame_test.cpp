@@ -98,10 +98,12 @@ TEST_F(GuiFlame, ZoomsSearchesComparesAndIsSaved) {
 
   // Turned: the outermost frames are those that were innermost.
   panel.bottomUp().setChecked(true);
+  window.settle();
   const auto open = named(graph, "open");
   ASSERT_TRUE(open);
   EXPECT_EQ(graph.tree()->nodes()[*open].depth, 1u);
   panel.bottomUp().setChecked(false);
+  window.settle();
 
   // By a field: what the flags of all opens sum up to.
   const int flags = panel.weight().findData("opening.flags");
@@ -121,6 +123,7 @@ TEST_F(GuiFlame, ZoomsSearchesComparesAndIsSaved) {
 
   // The first half, beside the whole.
   panel.compare().setChecked(true);
+  window.settle();
   const record::StoreView& view = window.document().view();
   window.timeline().setRange(std::pair(view.first_ns(), view.time_ns(view.rows() / 2)));
   window.settle();

@@ -106,6 +106,10 @@ void TraceDocument::openFile(const QString& path) {
       return send(true);
     }
     reader = *std::move(opened);
+    if (!reader->metadata().instances.empty())
+      own_problems.append(QObject::tr("records of %1 instances are shown with those of the top one; "
+                                      "kevtrace report -B has those of one alone")
+                              .arg(reader->metadata().instances.size()));
     record::TypedRecord record;
     std::uint64_t last_ns = 0;
     qint64 next_ms = kFirstPublishMs;

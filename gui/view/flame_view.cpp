@@ -51,10 +51,21 @@ void FlameView::setTree(std::shared_ptr<const record::CallTree> tree) {
 void FlameView::setSearch(const QString& text) {
   search_ = text;
   found_.assign(tree_ ? tree_->nodes().size() : 0, false);
-  if (tree_ && !text.isEmpty())
+  const std::string wanted = text.toLower().toStdString();
+  const auto lower = [](char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; };
+  if (tree_ && !wanted.empty())
     for (std::size_t i = 0; i < found_.size(); ++i)
-      found_[i] = QString::fromStdString(tree_->nodes()[i].name).contains(text, Qt::CaseInsensitive);
+      found_[i] = !std::ranges::search(tree_->nodes()[i].name, wanted, {}, lower).empty();
   update();
+}
+
+// Wide enough to be painted as the zoom is.
+bool FlameView::isShown(std::size_t node) const {
+  const auto& nodes = tree_->nodes();
+  const record::CallTree::Node& whole = nodes[zoomed_];
+  const bool is_inside = node >= zoomed_ && node < whole.end;
+  return is_inside && static_cast<double>(nodes[node].weight) * width() >=
+                          kNarrowest * static_cast<double>(std::max<std::uint64_t>(whole.weight, 1));
 }
 
 double FlameView::foundPart() const {
@@ -69,7 +80,7 @@ double FlameView::foundPart() const {
 }
 
 void FlameView::zoomTo(std::size_t node) {
-  if (!tree_ || node >= tree_->nodes().size()) return;
+  if (!tree_ || node >= tree_->nodes().size() || (node != 0 && tree_->nodes()[node].weight == 0)) return;
   zoomed_ = node;
   callers_.clear();
   for (std::size_t i = 0; i < node; ++i)
@@ -121,10 +132,8 @@ QString FlameView::textOf(std::size_t index) const {
   };
   const QString counts = QString::fromStdString(std::string(tree_->counts()));
   QString text = tr("%1: %2 %3, %4 %; own %5")
-                     .arg(QString::fromStdString(node.name))
-                     .arg(node.weight)
-                     .arg(counts, part(node.weight, all.weight))
-                     .arg(node.own);
+                     .arg(QString::fromStdString(node.name), QString::number(node.weight), counts,
+                          part(node.weight, all.weight), QString::number(node.own));
   if (tree_->compares()) text += tr("; before %1, %2 %").arg(node.before).arg(part(node.before, all.before));
   return text;
 }
@@ -196,7 +205,8 @@ void FlameView::mouseMoveEvent(QMouseEvent* event) {
   const auto node = nodeAt(event->position());
   setCurrent(node);
   if (node)
-    QToolTip::showText(event->globalPosition().toPoint(), textOf(*node).toHtmlEscaped(), this);
+    QToolTip::showText(event->globalPosition().toPoint(),
+                       QStringLiteral("<span>%1</span>").arg(textOf(*node).toHtmlEscaped()), this);
   else
     QToolTip::hideText();
 }
@@ -213,7 +223,8 @@ void FlameView::keyPressEvent(QKeyEvent* event) {
     if (nodes[i].end > at) caller = i;
   const auto callees = [&](std::size_t of) {
     std::vector<std::size_t> all;
-    for (std::size_t i = of + 1; i < nodes[of].end; i = nodes[i].end) all.push_back(i);
+    for (std::size_t i = of + 1; i < nodes[of].end; i = nodes[i].end)
+      if (isShown(i)) all.push_back(i);
     return all;
   };
   switch (event->key()) {
@@ -226,9 +237,10 @@ void FlameView::keyPressEvent(QKeyEvent* event) {
     }
     case Qt::Key_Left:
     case Qt::Key_Right: {
-      if (!caller) return;
+      if (!caller || at == zoomed_) return;
       const auto beside = callees(*caller);
       const auto me = std::ranges::find(beside, at);
+      if (me == beside.end()) return;
       if (event->key() == Qt::Key_Left && me != beside.begin()) setCurrent(*std::prev(me));
       if (event->key() == Qt::Key_Right && std::next(me) != beside.end()) setCurrent(*std::next(me));
       return;

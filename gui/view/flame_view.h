@@ -57,6 +57,7 @@ class FlameView : public QWidget {
   void setCurrent(std::optional<std::size_t> node);
   QColor colorOf(const record::CallTree::Node& node) const;
   double changeOf(const record::CallTree::Node& node) const;
+  bool isShown(std::size_t node) const;
   bool isFound(std::size_t node) const { return node < found_.size() && found_[node]; }
 
   std::shared_ptr<const record::CallTree> tree_;

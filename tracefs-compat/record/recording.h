@@ -45,6 +45,9 @@ struct HistogramReading {
   std::string text;                  // of all of them, as the file `hist` reads, under the events' names
 };
 
+// Of a recording; records of others are shown as the top one's.
+inline constexpr std::size_t kMostInstances = 1024;
+
 struct Metadata {
   EventFormats formats;
   Symbols symbols;
@@ -56,7 +59,7 @@ struct Metadata {
   std::string maker;                           // program and version
   std::uint32_t cpus = 1;                      // CPUs of the machine
   std::optional<std::int64_t> wall_offset_ns;  // time + this = nanoseconds since 1970
-  std::vector<std::string> instances;          // names of those that have records, besides the top one
+  std::vector<std::string> instances;          // names of those that have records, besides the top one; kMostInstances
   std::vector<std::string> definitions;        // lines of dynamic_events
   std::vector<std::string> filters;            // "SYSTEM/NAME: EXPRESSION"
   std::vector<EventTotals> totals;             // empty: not known (killed, or another tool's)
@@ -79,6 +82,8 @@ struct TypedRecord {
   std::uint32_t instance = 0;           // 0: the top one; else 1 + its index in Metadata::instances
   std::uint64_t lost_before = 0;        // records lost on this CPU right before it; ~0: some, unknown how many
 
+  // Of the thread in its instance: an event that several instances have on is recorded in each.
+  std::uint64_t thread() const { return std::uint64_t{instance} << 32 | static_cast<std::uint32_t>(pid); }
   std::uint8_t flags() const { return bytes.size() > 2 ? bytes[2] : 0; }
   std::uint8_t preempt_count() const { return bytes.size() > 3 ? bytes[3] : 0; }
 };

@@ -34,8 +34,8 @@ const CallPairs::Roles& CallPairs::roles_of(const EventFormat& event) {
 std::optional<Call> CallPairs::add(const TypedRecord& record) {
   const Roles& roles = roles_of(*record.event);
   if (!roles.entry && !roles.exit) return std::nullopt;
-  if (threads_.size() >= kMaxThreads && !threads_.contains(record.pid)) return std::nullopt;
-  std::vector<Open>& open = threads_[record.pid];
+  if (threads_.size() >= kMaxThreads && !threads_.contains(record.thread())) return std::nullopt;
+  std::vector<Open>& open = threads_[record.thread()];
   if (roles.entry) {
     if (open.size() >= kMaxOpenDepth) open.erase(open.begin()), --open_, ++unmatched_;
     if (open_ >= kMaxOpenOfThreads) {

@@ -40,8 +40,8 @@ class CallPairs {
   const Roles& roles_of(const EventFormat& event);
 
   std::vector<Roles> by_id_;
-  std::unordered_map<std::int32_t, std::vector<Open>> threads_;
-  std::size_t open_ = 0;  // of all threads
+  std::unordered_map<std::uint64_t, std::vector<Open>> threads_;  // by TypedRecord::thread()
+  std::size_t open_ = 0;                                          // of all threads
   std::uint64_t unmatched_ = 0;
 };
 

@@ -16,22 +16,25 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kDeepest = 512;
-
-std::vector<std::string_view> frames_of(std::string_view path) {
-  std::vector<std::string_view> frames;
-  while (!path.empty() && frames.size() < kDeepest) {
-    const std::size_t end = std::min(path.find(';'), path.size());
-    frames.push_back(path.substr(0, end));
-    path.remove_prefix(std::min(end + 1, path.size()));
-  }
-  return frames;
-}
+constexpr std::size_t kDeepest = 512, kMostNodes = 1'000'000;
 
 struct Path {
-  std::vector<std::string_view> frames;
+  std::string_view frames;
   std::uint64_t weight = 0, before = 0;
 };
+
+// Frame by frame: as text `a b` stands before `a;c`, and would open `a` twice.
+bool is_before(std::string_view a, std::string_view b) {
+  const auto rank = [](char c) { return c == ';' ? -1 : static_cast<int>(static_cast<unsigned char>(c)); };
+  return std::ranges::lexicographical_compare(a, b, {}, rank, rank);
+}
+
+std::string_view take_frame(std::string_view& path) {
+  const std::size_t end = std::min(path.find(';'), path.size());
+  const std::string_view frame = path.substr(0, end);
+  path.remove_prefix(std::min(end + 1, path.size()));
+  return frame;
+}
 
 }  // namespace
 
@@ -40,11 +43,10 @@ CallTree CallTree::of(const PathWeights& paths, std::string_view counts, const P
   tree.counts_ = counts;
   tree.compares_ = before != nullptr;
   std::vector<Path> all;
-  for (const auto& [path, weight] : paths) all.push_back({frames_of(path), weight, 0});
+  for (const auto& [path, weight] : paths) all.push_back({path, weight, 0});
   if (before)
-    for (const auto& [path, weight] : *before) all.push_back({frames_of(path), 0, weight});
-  // Frame by frame: as text `a b` stands before `a;c`, and would open `a` twice.
-  std::ranges::sort(all, {}, &Path::frames);
+    for (const auto& [path, weight] : *before) all.push_back({path, 0, weight});
+  std::ranges::sort(all, is_before, &Path::frames);
   std::vector<Node>& nodes = tree.nodes_;
   nodes.push_back({.name = "all"});
   std::vector<std::size_t> open = {0};  // the node of each depth
@@ -54,13 +56,16 @@ CallTree CallTree::of(const PathWeights& paths, std::string_view counts, const P
     open.resize(depth);
   };
   for (const auto& [frames, weight, earlier] : all) {
-    std::size_t same = 0;
-    while (same < frames.size() && same + 1 < open.size() && nodes[open[same + 1]].name == frames[same]) ++same;
-    close(same + 1);
-    for (std::size_t depth = same; depth < frames.size(); ++depth) {
+    std::size_t depth = 1;
+    for (std::string_view left = frames; !left.empty() && depth <= kDeepest; ++depth) {
+      const std::string_view frame = take_frame(left);
+      if (depth < open.size() && nodes[open[depth]].name == frame) continue;
+      close(depth);
+      if (nodes.size() >= kMostNodes) break;
       open.push_back(nodes.size());
-      nodes.push_back({.name = std::string(frames[depth]), .depth = depth + 1, .begin = at});
+      nodes.push_back({.name = std::string(frame), .depth = depth, .begin = at});
     }
+    close(std::min(depth, open.size()));
     for (const std::size_t node : open) {
       nodes[node].weight += weight;
       nodes[node].before += earlier;

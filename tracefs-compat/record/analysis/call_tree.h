@@ -30,7 +30,8 @@ class CallTree {
   };
 
   // `counts`: what a weight is a number of: "stacks", "ns". `before`: the other recording's paths. Frames deeper than
-  // 512 belong to the frame at that depth.
+  // 512 belong to the frame at that depth; beyond a million nodes frames belong to their callers. Weights and their
+  // sums are below 2^63.
   static CallTree of(const PathWeights& paths, std::string_view counts, const PathWeights* before = nullptr);
 
   // Depth first, callees in the order of their names; the first is the sum of all.

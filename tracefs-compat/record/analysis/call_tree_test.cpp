@@ -55,6 +55,21 @@ TEST(CallTree, TwoRecordingsSideBySide) {
             "             0              1             +1      h\n");
 }
 
+TEST(CallTree, AMillionNodesAreEnough) {
+  PathWeights paths;
+  for (int i = 0; i < 9'000; ++i) {
+    std::string path = "p" + std::to_string(i);
+    for (int depth = 0; depth < 120; ++depth) path += ";f";
+    paths[path] = 1;
+  }
+  const CallTree tree = CallTree::of(paths, "stacks");
+  EXPECT_LE(tree.nodes().size(), 1'000'000u);
+  std::uint64_t own = 0;
+  for (const CallTree::Node& node : tree.nodes()) own += node.own;
+  EXPECT_EQ(own, 9'000u);
+  EXPECT_EQ(tree.nodes().front().weight, 9'000u);
+}
+
 TEST(CallTree, ReversedPathsBeginWithTheCallee) {
   const PathWeights reversed = {{"f;main", 4}, {"g;f;main", 3}, {"h;main", 1}, {"other", 2}};
   EXPECT_EQ(reversed_paths(kPaths), reversed);

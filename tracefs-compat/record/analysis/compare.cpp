@@ -48,7 +48,7 @@ class Summing {
  private:
   void add_latency(std::size_t index, const TypedRecord& record) {
     const LatencyRequest& wanted = request_.latencies[index];
-    auto thread = open_[index].find(record.pid);
+    auto thread = open_[index].find(record.thread());
     if (thread != open_[index].end() && !thread->second.empty() && is_named(*record.event, wanted.end)) {
       auto& stack = thread->second;
       made_.histograms[request_.values.size() + index].add(record.time_ns - std::min(record.time_ns, stack.back()));
@@ -58,7 +58,7 @@ class Summing {
     if (!is_named(*record.event, wanted.start) || open_of_all_ >= kMaxOpenOfAll) return;
     if (thread == open_[index].end()) {
       if (open_[index].size() >= kMaxOpenThreads) return;
-      thread = open_[index].try_emplace(record.pid).first;
+      thread = open_[index].try_emplace(record.thread()).first;
     }
     if (thread->second.size() >= kMaxOpenCalls) return;
     thread->second.push_back(record.time_ns);
@@ -66,7 +66,7 @@ class Summing {
   }
 
   const CompareRequest& request_;
-  std::vector<std::unordered_map<std::int32_t, std::vector<std::uint64_t>>> open_;
+  std::vector<std::unordered_map<std::uint64_t, std::vector<std::uint64_t>>> open_;
   std::size_t open_of_all_ = 0;
   Summary made_;
 };

@@ -11,7 +11,8 @@ namespace kevt::record {
 namespace {
 
 constexpr std::size_t kMaxPaths = 200'000, kMaxThreads = 1'000'000;
-constexpr double kLargestWeight = 1e18;
+// Of a path, and of all together: sums of them fit into 64 bits, with a sign.
+constexpr std::uint64_t kLargestWeight = 1'000'000'000'000'000'000;
 
 // ';' and line ends separate; a name has none.
 std::string clean(std::string_view text) {
@@ -24,6 +25,9 @@ std::string clean(std::string_view text) {
 }  // namespace
 
 void FoldedPaths::weigh(Weights& weights, std::string key, std::uint64_t weight) {
+  std::uint64_t& sum = &weights == &stacks_ ? sums_[0] : &weights == &paths_ ? sums_[1] : sums_[2];
+  weight = std::min(weight, kLargestWeight - sum);
+  sum += weight;
   const auto found = weights.find(key);
   if (found != weights.end()) {
     found->second += weight;
@@ -50,7 +54,7 @@ void FoldedPaths::add_stack(const TypedRecord& record) {
   const std::vector<std::uint64_t> addresses = stack_of(*caller, record.bytes);
   std::string path = clean(record.comm);
   for (auto it = addresses.rbegin(); it != addresses.rend(); ++it) path += ";" + name_of(record.pid, *it);
-  const auto last = last_.find(record.pid);
+  const auto last = last_.find(record.thread());
   weigh(stacks_, std::move(path), request_.by != FoldRequest::By::Value ? 1 : last == last_.end() ? 0 : last->second);
 }
 
@@ -58,14 +62,15 @@ std::uint64_t FoldedPaths::weight_of(const TypedRecord& record) const {
   if (request_.by != FoldRequest::By::Value) return 1;
   const auto value = number_or_text(request_.value, record);
   if (!value || !value->is_number()) return 0;
-  if (value->kind == Value::Kind::Unsigned) return value->number;
-  return static_cast<std::uint64_t>(std::clamp(as_double(*value), 0.0, kLargestWeight));
+  if (value->kind == Value::Kind::Unsigned) return std::min(value->number, kLargestWeight);
+  const double number = as_double(*value);
+  return number > 0 ? static_cast<std::uint64_t>(std::min(number, static_cast<double>(kLargestWeight))) : 0;
 }
 
 void FoldedPaths::add(const TypedRecord& record) {
   if (is_stack(*record.event)) return add_stack(record);
   const std::uint64_t weight = weight_of(record);
-  if (request_.by == FoldRequest::By::Value && last_.size() < kMaxThreads) last_[record.pid] = weight;
+  if (request_.by == FoldRequest::By::Value && last_.size() < kMaxThreads) last_[record.thread()] = weight;
   weigh(events_, clean(record.comm) + ";" + clean(record.event->name), weight);
   const auto call = calls_.add(record);
   if (!call) return;

@@ -50,10 +50,12 @@ class FoldedPaths {
 
   const Metadata& metadata_;
   FoldRequest request_;
-  std::unordered_map<std::int32_t, std::uint64_t> last_;  // by thread: the weight of its newest record that is no stack
+  std::unordered_map<std::uint64_t, std::uint64_t>
+      last_;  // by thread: the weight of its newest record that is no stack
   CallPairs calls_;
   KeyRoom room_;
   Weights stacks_, paths_, events_;
+  std::uint64_t sums_[3] = {};  // of each of them
   std::map<std::pair<const Symbols*, std::uint64_t>, std::string> names_;
 };
 

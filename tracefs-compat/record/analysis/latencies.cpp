@@ -52,8 +52,8 @@ class Latencies final : public AnswerTable {
   }
   void start(const TypedRecord& record) {
     std::string key = request_.by ? key_text(*request_.by, record, key_styles_).value_or("") : "";
-    auto thread = open_.find(record.pid);
-    if (thread == open_.end() && room_.take(KeyRoom::kNodeBytes)) thread = open_.try_emplace(record.pid).first;
+    auto thread = open_.find(record.thread());
+    if (thread == open_.end() && room_.take(KeyRoom::kNodeBytes)) thread = open_.try_emplace(record.thread()).first;
     if (thread == open_.end() || !room_.take(sizeof(Open) + key.size())) {
       ++group_of(key, 0).unmatched;
       return;
@@ -67,7 +67,7 @@ class Latencies final : public AnswerTable {
     open.push_back({record.time_ns, std::move(key)});
   }
   void end(const TypedRecord& record) {
-    const auto it = open_.find(record.pid);
+    const auto it = open_.find(record.thread());
     if (it == open_.end() || it->second.empty()) {
       ++ends_alone_;
       return;
@@ -128,7 +128,7 @@ class Latencies final : public AnswerTable {
   KeyRoom room_;
   LatencyRequest request_;
   std::vector<Role> roles_;
-  std::unordered_map<std::int32_t, std::vector<Open>> open_;
+  std::unordered_map<std::uint64_t, std::vector<Open>> open_;
   ValueStyles key_styles_;
   std::map<std::string, Group> groups_;
   std::uint64_t ends_alone_ = 0;

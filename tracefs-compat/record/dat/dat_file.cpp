@@ -16,6 +16,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <unordered_map>
 
 #include "common/error.h"
 #include "tracefs-compat/record/dat/dat_ids.h"
@@ -64,8 +65,11 @@ class DatHead {
 
   DatFile& out_;
   bool is_compressed_ = false;
-  bool has_buffer_ = false;  // version 7: some option names trace data
-  std::uint32_t cpus_ = 0;   // version 6: of each table
+  std::unordered_map<std::string, std::uint32_t> instances_;  // as TypedRecord::instance, by name
+  bool has_too_many_instances_ = false, has_clock_ = false;
+  std::size_t cpus_of_instances_ = 0;  // whose data are read
+  bool has_buffer_ = false;            // version 7: some option names trace data
+  std::uint32_t cpus_ = 0;             // version 6: of each table
   std::uint64_t next_options_ = 0;
   std::size_t formats_ = 0;
   std::string kallsyms_;
@@ -144,7 +148,9 @@ bool DatHead::sized_text(Cursor& at, std::string& text, int size_bytes) {
 
 void DatHead::add_cpu(const DatCpu& cpu) {
   if (cpu.size == 0) return;
-  if (out_.cpus.size() >= dat::kMaxCpus)
+  // Instances share one limit, the top one has its own: version 6 names its data last.
+  const std::size_t known = cpu.instance ? cpus_of_instances_ : out_.cpus.size() - cpus_of_instances_;
+  if (known >= dat::kMaxCpus)
     return problem(fmt::format("CPU {}: only the data of {} CPUs are read", cpu.cpu, dat::kMaxCpus));
   DatCpu kept = cpu;
   const std::uint64_t end = out_.file.size();
@@ -157,7 +163,9 @@ void DatHead::add_cpu(const DatCpu& cpu) {
                         kept.size - (end - kept.offset), kept.size, end));
     kept.size = end - kept.offset;
   }
-  if (take_area(kept.offset, kept.size, {AreaOwner::Kind::Cpu, cpu.cpu})) out_.cpus.push_back(kept);
+  if (!take_area(kept.offset, kept.size, {AreaOwner::Kind::Cpu, cpu.cpu})) return;
+  out_.cpus.push_back(kept);
+  if (kept.instance) ++cpus_of_instances_;
 }
 
 bool DatHead::take_area(std::uint64_t begin, std::uint64_t bytes, AreaOwner owner) {
@@ -193,6 +201,8 @@ Result<void> DatHead::read_six(Cursor& at) {
   out_.metadata.cpus = std::clamp(cpus, 1u, dat::kMaxCpus);
   cpus_ = std::min(cpus, dat::kMaxCpus);
   std::string kind = at.string(16);
+  const std::uint64_t head_end = at.at();
+  take_area(0, head_end, {});  // before an instance names it
   if (kind == "options  ") {
     read_options(at, out_.file.size());
     kind = at.string(16);
@@ -202,7 +212,7 @@ Result<void> DatHead::read_six(Cursor& at) {
   if (kind == "latency  ") return std::unexpected(Error("a recording of ASCII text (latency): not read here"));
   if (!at.good() || kind != "flyrecord") return failed("the table of CPUs");
   if (cpus > dat::kMaxCpus) return std::unexpected(Error(fmt::format("byte {}: {} CPUs make no sense", at.at(), cpus)));
-  take_area(0, at.at() + cpus * 2 * sizeof(std::uint64_t), {});
+  take_area(head_end, at.at() + cpus * 2 * sizeof(std::uint64_t) - head_end, {});
   if (!read_table(at, 0)) return failed("the table of CPUs");
   return {};
 }
@@ -212,6 +222,7 @@ bool DatHead::read_table(Cursor& at, std::uint32_t instance) {
   for (std::uint32_t i = 0; i < cpus_; ++i) {
     DatCpu cpu{.cpu = i, .offset = at.u64()};
     cpu.size = at.u64();
+    cpu.page_bytes = out_.page_bytes;
     cpu.instance = instance;
     if (!at.good()) return false;
     add_cpu(cpu);
@@ -309,21 +320,20 @@ void DatHead::take_clock(std::string_view text) {
     out_.metadata.clock = text.substr(open + 1, close - open - 1);
 }
 
-// The top one has none.
+// 0 for the top one, which has no name, and for those that are too many.
 std::uint32_t DatHead::instance_named(const std::string& name) {
-  std::vector<std::string>& names = out_.metadata.instances;
   if (name.empty()) return 0;
-  const auto known = std::ranges::find(names, name);
-  if (known == names.end()) {
-    if (!out_.budget.keep(kLineBytes + name.size())) {
-      problem(
-          fmt::format("the instance `{}` is shown as the top one: {}", words_of_file(name), out_.budget.keep_text()));
-      return 0;
-    }
-    names.push_back(name);
-    return static_cast<std::uint32_t>(names.size());
+  if (const auto known = instances_.find(name); known != instances_.end()) return known->second;
+  std::vector<std::string>& names = out_.metadata.instances;
+  if (names.size() >= kMostInstances || !out_.budget.keep(kLineBytes + 2 * name.size())) {
+    if (!has_too_many_instances_)
+      problem(fmt::format("instance `{}` and others are shown as the top one: only {} are told apart",
+                          words_of_file(name), names.size()));
+    has_too_many_instances_ = true;
+    return 0;
   }
-  return static_cast<std::uint32_t>(known - names.begin()) + 1;
+  names.push_back(name);
+  return instances_[name] = static_cast<std::uint32_t>(names.size());
 }
 
 void DatHead::take_buffer(const std::string& data) {
@@ -342,7 +352,9 @@ void DatHead::take_buffer(const std::string& data) {
       problem(fmt::format("the instance `{}` names fewer CPUs than the file says", words_of_file(name)));
     return;
   }
-  take_clock("[" + at.string(kMaxName) + "]");
+  const std::string clock = at.string(kMaxName);
+  if (name.empty() || !has_clock_) take_clock("[" + clock + "]");  // the top one's where there is one
+  has_clock_ = true;
   const std::uint32_t page = at.u32(), cpus = at.u32();
   Cursor head(out_.file, section);
   const bool is_there = head.u16() == dat::kBuffer;
@@ -350,12 +362,12 @@ void DatHead::take_buffer(const std::string& data) {
   if (!at.good() || !is_there || page < 256 || page > dat::kMaxPage || cpus > dat::kMaxCpus)
     return problem(fmt::format("the buffer `{}` at byte {} makes no sense", words_of_file(name), section));
   if (!take_area(section, kSectionHead, {AreaOwner::Kind::Section, dat::kBuffer})) return;
-  out_.page_bytes = page;
   const std::uint32_t instance = instance_named(name);
   for (std::uint32_t i = 0; i < cpus; ++i) {
     DatCpu cpu{.cpu = at.u32(), .offset = at.u64()};
     cpu.size = at.u64();
     cpu.is_compressed = compressed;
+    cpu.page_bytes = page;
     cpu.instance = instance;
     if (!at.good()) return problem(fmt::format("the buffer `{}` names fewer CPUs than it says", words_of_file(name)));
     add_cpu(cpu);

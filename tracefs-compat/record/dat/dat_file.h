@@ -17,6 +17,7 @@ struct DatCpu {
   std::uint64_t offset = 0;  // in the file
   std::uint64_t size = 0;    // bytes there
   bool is_compressed = false;
+  std::uint32_t page_bytes = 4096;
   std::uint32_t instance = 0;  // as TypedRecord::instance
 };
 
@@ -25,7 +26,7 @@ struct DatFile {
   ReadBudget budget;
   Metadata metadata;
   int version = 6;
-  std::uint32_t page_bytes = 4096;
+  std::uint32_t page_bytes = 4096;  // as the head says; buffers of version 7 say their own
   std::int64_t time_offset_ns = 0;  // to be added to every time stamp
   std::vector<DatCpu> cpus;         // of all instances, those of the top one first
   Problems problems;

@@ -53,12 +53,12 @@ bool DatPages::fill() {
 // Pages of a hole hold no record.
 void DatPages::skip_holes() {
   const std::uint64_t at = cpu_.offset + read_, data = file_.file.next_data(at);
-  read_ = std::min(cpu_.size, read_ + (data - at) / file_.page_bytes * file_.page_bytes);
+  read_ = std::min(cpu_.size, read_ + (data - at) / cpu_.page_bytes * cpu_.page_bytes);
 }
 
 bool DatPages::fill_plain() {
   skip_holes();
-  const std::uint64_t page = file_.page_bytes;
+  const std::uint64_t page = cpu_.page_bytes;
   const std::uint64_t at_once = std::min(kReadAtOnce, kReadByAll / file_.cpus.size());
   const std::uint64_t wanted = std::min(cpu_.size - read_, std::max(at_once / page, std::uint64_t{1}) * page);
   at_ = cpu_.offset + read_;
@@ -105,7 +105,7 @@ bool DatPages::fill_packed() {
 
 std::span<const std::uint8_t> DatPages::next() {
   if (in_buffer_ >= buffer_.size() && !fill()) return {};
-  const std::size_t length = std::min<std::size_t>(file_.page_bytes, buffer_.size() - in_buffer_);
+  const std::size_t length = std::min<std::size_t>(cpu_.page_bytes, buffer_.size() - in_buffer_);
   const std::span page(buffer_.data() + in_buffer_, length);
   if (!cpu_.is_compressed) at_ = cpu_.offset + read_ - buffer_.size() + in_buffer_;
   in_buffer_ += length;

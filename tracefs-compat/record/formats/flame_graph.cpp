@@ -3,6 +3,7 @@
 #include "tracefs-compat/record/formats/flame_graph.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cmath>
@@ -10,25 +11,32 @@
 #include <utility>
 #include <vector>
 
+#include "common/controls.h"
+
 namespace kevt::record {
 
 namespace {
 
 constexpr double kWidth = 1200, kRow = 17, kTop = 46, kBottom = 30, kLetter = 6.6, kNarrowest = 0.1;
+// The character at the front of `text`, which is not empty, as XML may hold it: what is no UTF-8, and what XML forbids,
+// becomes U+FFFD, control characters `?`. Takes it from `text`.
+std::string take_character(std::string_view& text) {
+  char32_t code = 0;
+  const std::size_t length = decode_utf8(text, code);
+  const std::string_view bytes = text.substr(0, std::max<std::size_t>(length, 1));
+  text.remove_prefix(bytes.size());
+  const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
+  if (length == 0 || is_surrogate || code == 0xfffe || code == 0xffff) return "\xef\xbf\xbd";
+  if (code == '<') return "&lt;";
+  if (code == '>') return "&gt;";
+  if (code == '&') return "&amp;";
+  if (code == '"') return "&quot;";
+  return is_control(code) ? "?" : std::string(bytes);
+}
+
 std::string as_xml(std::string_view text) {
   std::string out;
-  for (const char c : text) {
-    if (c == '<')
-      out += "&lt;";
-    else if (c == '>')
-      out += "&gt;";
-    else if (c == '&')
-      out += "&amp;";
-    else if (c == '"')
-      out += "&quot;";
-    else
-      out += static_cast<unsigned char>(c) < 0x20 || c == 0x7f ? '?' : c;
-  }
+  while (!text.empty()) out += take_character(text);
   return out;
 }
 
@@ -57,20 +65,20 @@ std::string title_of(const CallTree::Node& node, const CallTree& tree) {
   return text;
 }
 
+// As much of the name as the box has room for, as XML; empty: less than three characters.
 std::string label_of(std::string_view name, double width) {
-  const auto letters = static_cast<std::size_t>(std::max(0.0, (width - 4) / kLetter));
-  if (letters < 3) return "";
-  std::string text(name.substr(0, letters));
-  if (text.size() < name.size()) {
-    while (!text.empty() && (static_cast<unsigned char>(text.back()) & 0xc0) == 0x80) text.pop_back();  // of UTF-8
-    text.replace(text.size() - std::min<std::size_t>(2, text.size()), 2, "..");
-  }
-  return text;
+  const auto room = static_cast<std::size_t>(std::max(0.0, (width - 4) / kLetter));
+  if (room < 3) return "";
+  std::vector<std::string> characters;
+  while (!name.empty() && characters.size() <= room) characters.push_back(take_character(name));
+  const bool is_cut = characters.size() > room;
+  if (is_cut) characters.resize(room - 2);
+  return fmt::format("{}{}", fmt::join(characters, ""), is_cut ? ".." : "");
 }
 
 // Zooms by the numbers of the boxes themselves: data-x and data-w, as parts of the whole.
 constexpr const char* kScript = R"(<script><![CDATA[
-var svg = document.documentElement, boxes = [].slice.call(svg.querySelectorAll('g.box')), status = svg.getElementById('status');
+var svg = document.documentElement, boxes = [].slice.call(svg.querySelectorAll('g.box')), told = svg.getElementById('status');
 function num(box, name) { return parseFloat(box.getAttribute(name)); }
 function zoom(to) {
   var x = to ? num(to, 'data-x') : 0, w = to ? num(to, 'data-w') : 1, depth = to ? num(to, 'data-d') : 0;
@@ -96,7 +104,7 @@ function search(word) {
     box.querySelector('rect').style.fill = hit ? '#e600e6' : '';
     if (hit && num(box, 'data-x') >= upto - 1e-9) { found += num(box, 'data-w'); upto = num(box, 'data-x') + num(box, 'data-w'); }
   });
-  status.textContent = word ? '"' + word + '": ' + (100 * found).toFixed(2) + ' %' : '';
+  told.textContent = word ? '"' + word + '": ' + (100 * found).toFixed(2) + ' %' : '';
 }
 boxes.forEach(function (box) { box.addEventListener('click', function () { zoom(box === boxes[0] ? null : box); }); });
 svg.getElementById('reset').addEventListener('click', function () { zoom(null); search(''); });
@@ -149,7 +157,7 @@ std::string flame_graph_svg(const CallTree& tree) {
         as_xml(box.name), x, part, box.depth, as_xml(title_of(box, tree)), kWidth * x, y,
         std::max(kWidth * part - 0.5, kNarrowest), kRow - 1,
         tree.compares() ? colour_of(change_of(box), most_changed) : colour_of(box.name), kWidth * x + 3, y + 12,
-        as_xml(label_of(box.name, kWidth * part)));
+        label_of(box.name, kWidth * part));
   }
   return out + script + "</svg>\n";
 }

@@ -49,6 +49,18 @@ TEST(FlameGraph, NamesAreText) {
   EXPECT_EQ(svg.find("<b>"), std::string::npos);
 }
 
+// Whole characters are kept of a name that is cut, and what is no UTF-8 is none in the file.
+TEST(FlameGraph, IsXmlWhateverNamesAre) {
+  const std::string svg = svg_of({{"main", 1000},
+                                  {"\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc", 20},
+                                  {"\xff"
+                                   "AB\xed\xa0\x80",
+                                   900}});
+  EXPECT_NE(svg.find(">\u00e4\u00f6..<"), std::string::npos);
+  EXPECT_EQ(svg.find('\xff'), std::string::npos);
+  EXPECT_NE(svg.find("data-n=\"\ufffdAB\ufffd"), std::string::npos);
+}
+
 TEST(FlameGraph, WhatIsTooNarrowIsLeftOut) {
   std::map<std::string, std::uint64_t> folded = {{"main;wide", 100'000'000}};
   for (int i = 0; i < 50'000; ++i) folded["main;narrow" + std::to_string(i)] = 1;

@@ -19,6 +19,8 @@
 namespace kevt::record {
 namespace {
 
+constexpr std::size_t kMostOfName = 256;  // bytes of an instance's name
+
 using Json = nlohmann::json;
 
 constexpr std::size_t kMaxLine = 1 << 20;
@@ -252,6 +254,12 @@ class JsonReader final : public RecordReader {
     return false;
   }
 
+  void note_instance(const std::string& name) {
+    auto& names = metadata_.instances;
+    if (name.empty() || names.size() >= kMostInstances) return;
+    if (instances_.emplace(name, static_cast<std::uint32_t>(names.size()) + 1).second) names.push_back(name);
+  }
+
   void read_header(const Json& object) {
     metadata_.clock = text_or(object, "clock");
     metadata_.host = text_or(object, "host");
@@ -259,8 +267,11 @@ class JsonReader final : public RecordReader {
     metadata_.cpus = std::clamp(number_or<std::uint32_t>(object, "cpus", 1), 1u, 8192u);
     if (object.contains("wall_offset_ns"))
       metadata_.wall_offset_ns = number_or<std::int64_t>(object, "wall_offset_ns", 0);
-    for (auto [name, list] : {std::pair("definitions", &metadata_.definitions),
-                              std::pair("filters", &metadata_.filters), std::pair("instances", &metadata_.instances)})
+    if (const auto it = object.find("instances"); it != object.end() && it->is_array())
+      for (const Json& one : *it)
+        if (one.is_string()) note_instance(one.get<std::string>().substr(0, kMostOfName));
+    for (auto [name, list] :
+         {std::pair("definitions", &metadata_.definitions), std::pair("filters", &metadata_.filters)})
       if (const auto it = object.find(name); it != object.end() && it->is_array())
         for (const Json& one : *it)
           if (one.is_string()) list->push_back(one.get<std::string>());
@@ -353,9 +364,8 @@ class JsonReader final : public RecordReader {
     record.time_ns = number_or<std::uint64_t>(object, "ts", 0);
     record.cpu = std::min(number_or<std::uint32_t>(object, "cpu", 0), metadata_.cpus - 1);
     record.pid = number_or<std::int32_t>(object, "pid", 0);
-    const auto& instances = metadata_.instances;
-    const auto instance = std::ranges::find(instances, text_or(object, "instance"));
-    record.instance = instance == instances.end() ? 0 : static_cast<std::uint32_t>(instance - instances.begin()) + 1;
+    const auto instance = instances_.empty() ? instances_.end() : instances_.find(text_or(object, "instance"));
+    record.instance = instance == instances_.end() ? 0 : instance->second;
     const std::int64_t lost = number_or<std::int64_t>(object, "lost", 0);
     record.lost_before = static_cast<std::uint64_t>(lost);
     comm_ = text_or(object, "comm").substr(0, 64);
@@ -386,6 +396,7 @@ class JsonReader final : public RecordReader {
   ReadBudget budget_;
   Lines lines_;
   Metadata metadata_;
+  std::unordered_map<std::string, std::uint32_t> instances_;  // as TypedRecord::instance, by name
   std::unordered_map<std::string, const EventFormat*> by_name_;
   std::set<std::pair<std::int32_t, std::uint64_t>> seen_;  // process and address whose symbol is known
   Problems problems_;

@@ -51,12 +51,12 @@ void append_lost(const TypedRecord& record, std::string& out) {
     fmt::format_to(std::back_inserter(out), "CPU:{} [LOST {} EVENTS]\n", record.cpu, record.lost_before);
 }
 
-// As trace-cmd: only where there is more than the top one, to the right of the longest name.
-void append_instance(const TypedRecord& record, const Metadata& metadata, Controls controls, std::string& out) {
+// In front of a line, as trace-cmd has it: only where there is more than the top one.
+void append_instance(const TypedRecord& record, const Metadata& metadata, std::size_t width, Controls controls,
+                     std::string& out) {
   if (metadata.instances.empty()) return;
-  const std::size_t width = std::ranges::max(metadata.instances, {}, &std::string::size).size();
   const std::string_view name = record.instance ? metadata.instances[record.instance - 1] : std::string_view();
-  out.append(width - name.size(), ' ');
+  if (name.size() < width) out.append(width - name.size(), ' ');
   const std::size_t begin = out.size();
   out += name;
   escape_from(begin, controls, out);
@@ -290,9 +290,18 @@ void TraceLines::append_time(const TypedRecord& record, std::string& out) {
   append_padded(microseconds % kMillion, 6, '0', out);
 }
 
+// Of the longest name; of hostile ones no more than a line has room for.
+std::size_t TraceLines::instance_width() {
+  constexpr std::size_t kWidest = 64;
+  const auto& names = metadata_->instances;
+  for (; known_instances_ < names.size(); ++known_instances_)
+    instance_width_ = std::max(instance_width_, std::min(names[known_instances_].size(), kWidest));
+  return instance_width_;
+}
+
 void TraceLines::append(const TypedRecord& record, std::string& out) {
   append_lost(record, out);
-  append_instance(record, *metadata_, style_.controls, out);
+  append_instance(record, *metadata_, instance_width(), style_.controls, out);
   if (record.comm.size() < 16) out.append(16 - record.comm.size(), ' ');
   const std::size_t begin = out.size();
   out += record.comm;

@@ -76,8 +76,11 @@ class TraceLines {
     std::vector<std::uint8_t> bytes;
   };
   const Printed& printed(const EventFormat& event);
+  std::size_t instance_width();
   void append_stack(const Field& caller, const TypedRecord& record, std::string& out) const;
   PlaceStyle places_of(const EventFormat& event);
+
+  std::size_t instance_width_ = 0, known_instances_ = 0;
   By choose(const Printed& how);
   void append_worded(const Printed& how, const TypedRecord& record, const std::optional<std::string>& words,
                      std::string& out) const;
