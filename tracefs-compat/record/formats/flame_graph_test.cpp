@@ -52,7 +52,7 @@ TEST(FlameGraph, NamesAreText) {
 // Whole characters are kept of a name that is cut, and what is no UTF-8 is none in the file.
 TEST(FlameGraph, IsXmlWhateverNamesAre) {
   const std::string svg = svg_of({{"main", 1000},
-                                  {"\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc", 20},
+                                  {"\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc\u00e4\u00f6\u00fc", 50},
                                   {"\xff"
                                    "AB\xed\xa0\x80",
                                    900}});
