@@ -101,7 +101,7 @@ void add_flame(CLI::App& app, FlameOptions& flame, RecordingVerb& out) {
   verb->add_flag("--bottom-up", flame.bottom_up, "callees with their callers inside");
   verb->add_option("--least", flame.least, "the tree leaves out what has less than this part of the whole")
       ->type_name("PERCENT")
-      ->check(CLI::Range(0.0, 100.0))
+      ->check(CLI::Range(0.0, 100.0).description(""))
       ->capture_default_str();
   verb->add_option("-f,--format", flame.format,
                    "tree (text), svg (flame graph), folded or json; the ending of -o FILE tells it, too")
@@ -115,9 +115,9 @@ void add_flame(CLI::App& app, FlameOptions& flame, RecordingVerb& out) {
 it is red where it has become heavier, blue where lighter, each as part of its own recording.
 
 examples:
-  kevtrace run --stack -e 'p libc:malloc' -o trace.dat -- ls
+  kevtrace run --stack -e 'p:malloc libc:malloc bytes=%di:u64' -o trace.dat -- ls
   kevtrace flame trace.dat
-  kevtrace flame trace.dat --weight malloc.arg1 -o bytes.svg
+  kevtrace flame trace.dat --weight malloc.bytes -o bytes.svg
   kevtrace flame after.dat --before before.dat -o diff.svg
 
 exit status: 0 ok, 1 the file or a part of it cannot be read, 2 usage, 3 a filter or field is wrong)");

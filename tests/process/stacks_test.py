@@ -121,6 +121,11 @@ class Stacks(ProcessTest):
             self.assertEqual(inside, sorted(inside, reverse=True))
         turned = self.tree(path, "--least", "0", "--bottom-up")
         self.assertEqual({line[0].split(" [")[0] for line in turned if line[2] == 1}, {frames[0] for _, frames in stacks_of(output(KEVTRACE, "report", path))})
+        # Stacks of what the filter leaves, and of nothing else.
+        some = self.tree(path, "--least", "0", "-F", 'op: path == "/etc/passwd"')
+        text = output(KEVTRACE, "report", path, "-F", 'op: path == "/etc/passwd"')
+        self.assertEqual(some[0][1][0], 40)
+        self.assertEqual([len(frames) > 1 for _, frames in stacks_of(text)], [True] * 40)
         # What each open was given as its flags, summed up.
         flags = sum(int(word, 16) for word in re.findall(r" flags=(0x[0-9a-f]+)$", output(KEVTRACE, "report", path), re.MULTILINE))
         self.assertEqual(self.tree(path, "--weight", "op.flags")[0][1][0], flags)

@@ -3,7 +3,14 @@
 
 #include <charconv>
 
+#include "tracefs-compat/record/print/trace_line.h"
+
 namespace kevt::record {
+namespace {
+
+constexpr std::size_t kMostThreads = 1'000'000;
+
+}  // namespace
 
 std::optional<Moment> parse_moment(std::string_view text) {
   Moment made;
@@ -40,14 +47,26 @@ bool QueriedReader::next(TypedRecord& record) {
     if (is_after(query_.to, record.time_ns, false)) return false;
     if (query_.from && !is_after(query_.from, record.time_ns + 1, true)) continue;
     if (query_.instance && record.instance != *query_.instance) continue;
-    if (!query_.filters.keeps(record)) continue;
+    if (!keeps(record)) continue;
     ++given_;
     return true;
   }
   return false;
 }
 
+bool QueriedReader::keeps(const TypedRecord& record) {
+  if (query_.filters.keeps_all()) return true;
+  const bool is_kept = query_.filters.keeps(record);
+  if (is_stack(*record.event)) return is_kept || kept_.contains(record.thread());
+  if (!is_kept)
+    kept_.erase(record.thread());
+  else if (kept_.size() < kMostThreads)
+    kept_.insert(record.thread());
+  return is_kept;
+}
+
 void QueriedReader::rewind() {
+  kept_.clear();
   reader_.rewind();
   first_ns_.reset();
   given_ = scanned_ = 0;

@@ -1,10 +1,12 @@
 // Query: the part of a recording that was asked for. QueriedReader reads no more than that.
+// A stack is kept with the record that it belongs to.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_set>
 #include <vector>
 
 #include "tracefs-compat/record/record_filter.h"
@@ -37,12 +39,14 @@ class QueriedReader final : public RecordReader {
   std::uint64_t scanned() const { return scanned_; }
 
  private:
+  bool keeps(const TypedRecord& record);
   bool is_after(const std::optional<Moment>& moment, std::uint64_t time_ns, bool otherwise) const;
 
   RecordReader& reader_;
   Query query_;
   std::optional<std::uint64_t> first_ns_;
   std::uint64_t given_ = 0, scanned_ = 0;
+  std::unordered_set<std::uint64_t> kept_;  // threads whose newest record was kept (TypedRecord::thread())
 };
 
 }  // namespace kevt::record
