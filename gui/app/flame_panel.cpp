@@ -19,6 +19,7 @@
 #include "gui/view/timeline_view.h"
 #include "tracefs-compat/record/formats/flame_graph.h"
 #include "tracefs-compat/record/output_file.h"
+#include "tracefs-compat/record/print/trace_line.h"
 
 namespace kevt::gui {
 
@@ -26,6 +27,33 @@ namespace {
 
 constexpr int kMostWeights = 200;             // fields to choose from
 constexpr record::Row kMostFolded = 500'000;  // the last ones: they are folded again every second
+
+// Which records are folded: those that the filter leaves, and their stacks. Rows are asked in their order.
+class KeptStacks {
+ public:
+  KeptStacks(const record::StoreView& view, const KeptRows* kept, record::Row first)
+      : view_(view), kept_(kept), next_(kept ? kept->all().lower_bound(first) : 0) {
+    for (const auto& event : view.names().events) is_stack_.push_back(record::is_stack(*event));
+    of_task_.resize(view.names().tasks.size());
+  }
+
+  bool keeps(record::Row row) {
+    if (!kept_) return true;
+    const bool is_kept = next_ < kept_->all().size() && kept_->all()[next_] == row;
+    if (is_kept) ++next_;
+    const std::uint32_t task = view_.task(row);
+    if (is_stack_[view_.event(row)]) return is_kept || of_task_[task];
+    of_task_[task] = is_kept;
+    return is_kept;
+  }
+
+ private:
+  const record::StoreView& view_;
+  const KeptRows* kept_;
+  std::size_t next_;            // of kept_
+  std::vector<bool> is_stack_;  // by event
+  std::vector<bool> of_task_;   // whether the task's newest record is kept
+};
 
 bool is_number(const record::Field& field) {
   return field.role == record::PlaceRole::None && field.kind == record::FieldKind::Number && field.items() == 1;
@@ -92,6 +120,8 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
   });
   connect(&document_, &TraceDocument::reset, this, [this] {
     known_events_ = 0;
+    now_.reset();
+    graph_->setTree(nullptr);
     compare_->setChecked(false);
   });
   connect(weight_, &QComboBox::activated, delay_, [this] { delay_->start(); });
@@ -179,10 +209,9 @@ void FlamePanel::start() {
         if (view.empty()) return Folded{paths.folded(), Extent::Whole};
         const record::Row first = range ? view.lower_bound(range->first) : 0;
         const record::Row last = range ? view.lower_bound(range->second + 1) : view.rows();
-        const std::size_t begin = kept ? kept->all().lower_bound(first) : first;
-        const std::size_t end = kept ? kept->all().lower_bound(last) : last;
-        for (std::size_t i = begin; i < end && (i % 1024 != 0 || !cancelled); ++i)
-          paths.add(view.typed(kept ? kept->all()[i] : static_cast<record::Row>(i)));
+        KeptStacks stacks(view, kept.get(), first);
+        for (record::Row row = first; row < last && (row % 1024 != 0 || !cancelled); ++row)
+          if (stacks.keeps(row)) paths.add(view.typed(row));
         return Folded{paths.folded(), is_in_sight ? Extent::InSight : range ? Extent::Range : Extent::Whole};
       },
       [this](Folded folded) {

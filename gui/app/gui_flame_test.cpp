@@ -121,6 +121,15 @@ TEST_F(GuiFlame, ZoomsSearchesComparesAndIsSaved) {
   Q_EMIT panel.weight().activated(0);
   window.settle();
 
+  // A filter leaves the stacks of the records that it leaves.
+  window.filterBar().setText("opening: flags == 524288");
+  window.settle();
+  EXPECT_EQ(graph.tree()->counts(), "stacks");
+  EXPECT_GE(graph.tree()->nodes().front().weight, 200u);
+  EXPECT_LT(graph.tree()->nodes().front().weight, stacks);
+  window.filterBar().setText("");
+  window.settle();
+
   // The first half, beside the whole.
   panel.compare().setChecked(true);
   window.settle();
