@@ -7,6 +7,8 @@
 #include <algorithm>
 #include <array>
 
+#include "tracefs-compat/record/output_file.h"
+
 namespace kevt::cli {
 namespace {
 
@@ -44,6 +46,15 @@ std::optional<record::AnswerForm> answer_form(const std::string& format, const s
   report.error(fmt::format("`{}`: an answer is written as text or json (-f), not as {}; `kevtrace run` records", output,
                            record::name_of(*found)));
   return std::nullopt;
+}
+
+Result<void> write_answer(const std::string& output, std::string_view text) {
+  auto file = KEVT_TRY(record::OutputFile::create(output));
+  if (file.controls() == Controls::Escaped)
+    file.append(escaped_lines(text));
+  else
+    file.append(text);
+  return file.flush();
 }
 
 }  // namespace kevt::cli

@@ -8,24 +8,9 @@
 #include "cli/output_format.h"
 #include "cli/recording_input.h"
 #include "cli/verbs/cmd_recordings.h"
-#include "common/error.h"
 #include "tracefs-compat/record/analysis/compare.h"
-#include "tracefs-compat/record/output_file.h"
 
 namespace kevt::cli {
-namespace {
-
-Result<void> write_to(const std::string& output, std::string_view text) {
-  auto file = KEVT_TRY(record::OutputFile::create(output));
-  if (file.controls() == Controls::Escaped)
-    file.append(escaped_lines(text));
-  else
-    file.append(text);
-  return file.flush();
-}
-
-}  // namespace
-
 int diff_recordings(const DiffOptions& options, const GlobalOptions& global) {
   const Reporter report(global);
   record::CompareRequest request;
@@ -54,7 +39,7 @@ int diff_recordings(const DiffOptions& options, const GlobalOptions& global) {
     report.error(table.error());
     return kNotCompiled;
   }
-  if (auto written = write_to(options.output, *table); !written && written.error().errno_value() != EPIPE) {
+  if (auto written = write_answer(options.output, *table); !written && written.error().errno_value() != EPIPE) {
     report.error(written.error());
     return kFailed;
   }

@@ -7,13 +7,12 @@
 #include <optional>
 
 #include "cli/exit_status.h"
+#include "cli/output_format.h"
 #include "cli/recording_input.h"
 #include "cli/verbs/cmd_recordings.h"
-#include "common/error.h"
 #include "tracefs-compat/record/analysis/call_tree.h"
 #include "tracefs-compat/record/analysis/folded_paths.h"
 #include "tracefs-compat/record/formats/flame_graph.h"
-#include "tracefs-compat/record/output_file.h"
 
 namespace kevt::cli {
 namespace {
@@ -58,12 +57,6 @@ std::string rendered(const FlameOptions& options, const record::FoldedPaths::Fol
   const record::CallTree tree = record::CallTree::of(now.weights, now.counts, before);
   if (format == "svg") return record::flame_graph_svg(tree);
   return format == "json" ? tree.json() : tree.text(options.least / 100, controls);
-}
-
-Result<void> write_to(const std::string& output, const std::string& text) {
-  auto file = KEVT_TRY(record::OutputFile::create(output));
-  file.append(text);
-  return file.flush();
 }
 
 // Why two recordings cannot be compared, or a weight is none.
@@ -114,7 +107,7 @@ int flame_recording(const FlameOptions& options, const GlobalOptions& global) {
   const bool is_standard = options.output.empty() || options.output == "-";
   const Controls controls = is_standard ? controls_for(STDOUT_FILENO) : Controls::Raw;
   const std::string text = rendered(options, now, before ? &before->weights : nullptr, controls);
-  if (auto written = write_to(options.output, text); !written && written.error().errno_value() != EPIPE) {
+  if (auto written = write_answer(options.output, text); !written && written.error().errno_value() != EPIPE) {
     report.error(written.error());
     return kFailed;
   }
