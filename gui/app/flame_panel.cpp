@@ -10,7 +10,6 @@
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QScrollArea>
-#include <QTimer>
 #include <QToolButton>
 #include <QVBoxLayout>
 
@@ -25,8 +24,7 @@ namespace kevt::gui {
 
 namespace {
 
-constexpr int kMostWeights = 200;             // fields to choose from
-constexpr record::Row kMostFolded = 500'000;  // the last ones: they are folded again every second
+constexpr int kMostWeights = 200;  // fields to choose from
 
 // Which records are folded: those that the filter leaves, and their stacks. Rows are asked in their order.
 class KeptStacks {
@@ -64,15 +62,13 @@ bool is_number(const record::Field& field) {
 FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget* parent)
     : QWidget(parent),
       document_(document),
-      timeline_(timeline),
       weight_(new QComboBox(this)),
       bottom_up_(new QCheckBox(tr("Bottom-up"), this)),
       compare_(new QToolButton(this)),
       search_(new QLineEdit(this)),
       head_(new QLabel(this)),
       graph_(new FlameView(this)),
-      delay_(new QTimer(this)),
-      live_(new QTimer(this)),
+      watch_(new RangeWatch(document, timeline, *this, [this] { return busy_ || making_; })),
       jobs_(this, 1) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
@@ -101,30 +97,14 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
   scroll->setWidget(graph_);
   layout->addWidget(scroll, 1);
   fillWeights();
-  delay_->setSingleShot(true);
-  delay_->setInterval(120);
-  connect(delay_, &QTimer::timeout, this, &FlamePanel::start);
-  connect(&timeline_, &TimelineView::rangeChanged, delay_, qOverload<>(&QTimer::start));
-  connect(&document_, &TraceDocument::stateChanged, delay_, qOverload<>(&QTimer::start));
-  connect(&timeline_, &TimelineView::windowChanged, this, [this] {
-    if (document_.state() == TraceDocument::State::Live && !timeline_.range() && !live_->isActive() && isVisible())
-      live_->start();
-  });
-  live_->setSingleShot(true);
-  live_->setInterval(1000);
-  connect(live_, &QTimer::timeout, this, [this] {
-    if (busy_ || making_)
-      live_->start();  // what is being folded is shown first
-    else
-      start();
-  });
+  connect(watch_, &RangeWatch::due, this, &FlamePanel::start);
   connect(&document_, &TraceDocument::reset, this, [this] {
     known_events_ = 0;
     now_.reset();
     graph_->setTree(nullptr);
     compare_->setChecked(false);
   });
-  connect(weight_, &QComboBox::activated, delay_, [this] { delay_->start(); });
+  connect(weight_, &QComboBox::activated, watch_, &RangeWatch::lookAgain);
   connect(bottom_up_, &QCheckBox::toggled, this, &FlamePanel::showTree);
   connect(compare_, &QToolButton::toggled, this, [this](bool on) {
     before_ = on ? now_ : nullptr;
@@ -143,20 +123,14 @@ FlamePanel::~FlamePanel() {
   if (making_) *making_ = true;
 }
 
-bool FlamePanel::isBusy() const { return isVisible() && (busy_ || making_ || delay_->isActive()); }
+bool FlamePanel::isBusy() const { return isVisible() && (busy_ || making_ || watch_->isWaiting()); }
 
 void FlamePanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
-  if (is_stale_) delay_->start();
+  if (is_stale_) watch_->lookAgain();
 }
 
-void FlamePanel::setKept(std::shared_ptr<const KeptRows> kept) {
-  if (kept_ == kept) return;
-  const bool grows = kept_ && kept && kept->isContinued(*kept_);
-  kept_ = std::move(kept);
-  // Of a live trace more comes all the time; it is folded again every second.
-  if (!grows || document_.state() != TraceDocument::State::Live) delay_->start();
-}
+void FlamePanel::setKept(std::shared_ptr<const KeptRows> kept) { watch_->setKept(std::move(kept)); }
 
 // Names of fields in the order of their events; the choice stays.
 void FlamePanel::fillWeights() {
@@ -193,26 +167,18 @@ void FlamePanel::start() {
   if (busy_) *busy_ = true;
   fillWeights();
   const record::StoreView view = document_.view();
-  auto range = timeline_.range();
-  // A live trace goes on: what is in sight is folded, not all there ever was.
-  const bool is_in_sight = document_.state() == TraceDocument::State::Live && !range && !view.empty();
-  if (is_in_sight) {
-    range = timeline_.inSight();
-    const record::Row last = view.lower_bound(range->second + 1);
-    if (last > kMostFolded && view.lower_bound(range->first) < last - kMostFolded)
-      range->first = view.time_ns(last - kMostFolded);
-  }
   busy_ = jobs_.start(
-      [view, range, is_in_sight, kept = kept_, metadata = document_.metadata(),
+      [view, wanted = watch_->wanted(), kept = watch_->kept(), metadata = document_.metadata(),
        request = request()](const std::atomic<bool>& cancelled) {
+        const auto& range = wanted.range;
         record::FoldedPaths paths(*metadata, request);
-        if (view.empty()) return Folded{paths.folded(), Extent::Whole};
+        if (view.empty()) return Folded{paths.folded(), RangeWatch::Extent::Whole};
         const record::Row first = range ? view.lower_bound(range->first) : 0;
         const record::Row last = range ? view.lower_bound(range->second + 1) : view.rows();
         KeptStacks stacks(view, kept.get(), first);
         for (record::Row row = first; row < last && (row % 1024 != 0 || !cancelled); ++row)
           if (stacks.keeps(row)) paths.add(view.typed(row));
-        return Folded{paths.folded(), is_in_sight ? Extent::InSight : range ? Extent::Range : Extent::Whole};
+        return Folded{paths.folded(), wanted.extent};
       },
       [this](Folded folded) {
         busy_.reset();
@@ -253,9 +219,9 @@ QString FlamePanel::head() const {
   if (graph_->current()) return graph_->textOf(*graph_->current());
   const record::CallTree* tree = graph_->tree();
   if (!tree || !now_) return {};
-  const QString extent = now_->extent == Extent::Whole   ? tr("whole trace")
-                         : now_->extent == Extent::Range ? tr("range")
-                                                         : tr("in sight");
+  const QString extent = now_->extent == RangeWatch::Extent::Whole   ? tr("whole trace")
+                         : now_->extent == RangeWatch::Extent::Range ? tr("range")
+                                                                     : tr("in sight");
   QString text = tr("%1: %2 %3")
                      .arg(extent)
                      .arg(tree->nodes().front().weight)

@@ -6,15 +6,14 @@
 #include <memory>
 
 #include "common/error.h"
+#include "gui/app/range_watch.h"
 #include "gui/model/job.h"
-#include "gui/model/kept_rows.h"
 #include "tracefs-compat/record/analysis/folded_paths.h"
 
 class QCheckBox;
 class QComboBox;
 class QLabel;
 class QLineEdit;
-class QTimer;
 class QToolButton;
 
 namespace kevt::gui {
@@ -45,10 +44,9 @@ class FlamePanel : public QWidget {
   void showEvent(QShowEvent* event) override;
 
  private:
-  enum class Extent : std::uint8_t { Whole, Range, InSight };
   struct Folded {
     record::FoldedPaths::Folded paths;
-    Extent extent = Extent::Whole;
+    RangeWatch::Extent extent = RangeWatch::Extent::Whole;
   };
   void start();
   void showTree();
@@ -57,16 +55,13 @@ class FlamePanel : public QWidget {
   record::FoldRequest request() const;
 
   TraceDocument& document_;
-  TimelineView& timeline_;
   QComboBox* weight_;
   QCheckBox* bottom_up_;
   QToolButton* compare_;
   QLineEdit* search_;
   QLabel* head_;
   FlameView* graph_;
-  QTimer* delay_;
-  QTimer* live_;  // until a live trace is folded again
-  std::shared_ptr<const KeptRows> kept_;
+  RangeWatch* watch_;
   std::shared_ptr<const Folded> now_, before_;  // nullptr: nothing yet; nothing to compare with
   std::size_t known_events_ = 0;                // whose fields are among the weights
   bool is_stale_ = true;

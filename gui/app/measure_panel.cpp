@@ -4,7 +4,6 @@
 #include <QHeaderView>
 #include <QKeyEvent>
 #include <QLabel>
-#include <QTimer>
 #include <QTreeWidget>
 #include <QVBoxLayout>
 #include <algorithm>
@@ -31,7 +30,6 @@ struct MeasurePanel::Result {
 namespace {
 
 constexpr int kNameColumn = 0, kNoteColumn = 1;
-constexpr record::Row kMostLive = 500'000;     // only the last ones, since they are measured every second
 constexpr std::size_t kMaxValues = 2'000'000;  // per field; percentiles use no more
 
 using Values = std::map<std::pair<std::uint32_t, QString>, std::vector<double>>;
@@ -74,8 +72,7 @@ MeasurePanel::MeasurePanel(TraceDocument& document, TimelineView& timeline, QWid
       head_(new QLabel(this)),
       table_(new QTreeWidget(this)),
       markers_(new QTreeWidget(this)),
-      delay_(new QTimer(this)),
-      live_(new QTimer(this)),
+      watch_(new RangeWatch(document, timeline, *this, [this] { return busy_ != nullptr; })),
       jobs_(this, 1) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
@@ -96,18 +93,7 @@ MeasurePanel::MeasurePanel(TraceDocument& document, TimelineView& timeline, QWid
     const auto at = static_cast<std::size_t>(markers_->indexOfTopLevelItem(item));
     if (at < timeline_.markers().size()) timeline_.reveal(timeline_.markers()[at].ns);
   });
-  delay_->setSingleShot(true);
-  delay_->setInterval(120);
-  connect(delay_, &QTimer::timeout, this, &MeasurePanel::start);
-  connect(&timeline_, &TimelineView::rangeChanged, delay_, qOverload<>(&QTimer::start));
-  connect(&document_, &TraceDocument::stateChanged, delay_, qOverload<>(&QTimer::start));
-  connect(&timeline_, &TimelineView::windowChanged, this, [this] {
-    if (document_.state() == TraceDocument::State::Live && !timeline_.range() && !live_->isActive() && isVisible())
-      live_->start();
-  });
-  live_->setSingleShot(true);
-  live_->setInterval(1000);
-  connect(live_, &QTimer::timeout, this, &MeasurePanel::start);
+  connect(watch_, &RangeWatch::due, this, &MeasurePanel::start);
   connect(&timeline_, &TimelineView::markersChanged, this, &MeasurePanel::showMarkers);
   showMarkers();
 }
@@ -128,36 +114,21 @@ bool MeasurePanel::eventFilter(QObject* watched, QEvent* event) {
 
 QString MeasurePanel::head() const { return head_->text(); }
 
-void MeasurePanel::setKept(std::shared_ptr<const KeptRows> kept) {
-  if (kept_ == kept) return;
-  const bool grows = kept_ && kept && kept->isContinued(*kept_);
-  kept_ = std::move(kept);
-  // A live trace grows all the time, so it is measured again every second.
-  if (!grows || document_.state() != TraceDocument::State::Live) delay_->start();
-}
+void MeasurePanel::setKept(std::shared_ptr<const KeptRows> kept) { watch_->setKept(std::move(kept)); }
 
-bool MeasurePanel::isBusy() const { return busy_ != nullptr || delay_->isActive(); }
+bool MeasurePanel::isBusy() const { return busy_ != nullptr || watch_->isWaiting(); }
 
 void MeasurePanel::start() {
   if (document_.state() == TraceDocument::State::Loading) return;
   if (busy_) *busy_ = true;
   const record::StoreView view = document_.view();
-  auto range = timeline_.range();
-  // Of a live trace the visible range is measured, not the whole trace.
-  const bool is_live = document_.state() == TraceDocument::State::Live;
-  const bool is_in_sight = is_live && !range && !view.empty();
-  if (is_in_sight) {
-    range = timeline_.inSight();
-    const record::Row last = view.lower_bound(range->second + 1);
-    if (last > kMostLive && view.lower_bound(range->first) < last - kMostLive)
-      range->first = view.time_ns(last - kMostLive);
-  }
   busy_ = jobs_.start(
-      [view, range, is_in_sight, kept = kept_](const std::atomic<bool>& cancelled) {
+      [view, wanted = watch_->wanted(), kept = watch_->kept()](const std::atomic<bool>& cancelled) {
+        const auto& range = wanted.range;
         Result result;
         if (view.empty()) return result;
         result.is_whole = !range;
-        result.is_in_sight = is_in_sight;
+        result.is_in_sight = wanted.extent == RangeWatch::Extent::InSight;
         result.from_ns = range ? range->first : view.first_ns();
         result.to_ns = range ? range->second : view.last_ns();
         std::vector<std::uint64_t> events(view.names().events.size()), tasks(view.names().tasks.size());

@@ -3,13 +3,13 @@
 
 #include <QWidget>
 
+#include "gui/app/range_watch.h"
 #include "gui/model/job.h"
 #include "gui/model/kept_rows.h"
 
 class QTreeWidget;
 class QTreeWidgetItem;
 class QLabel;
-class QTimer;
 
 namespace kevt::gui {
 
@@ -44,9 +44,7 @@ class MeasurePanel : public QWidget {
   QLabel* head_;
   QTreeWidget* table_;
   QTreeWidget* markers_;
-  QTimer* delay_;
-  QTimer* live_;  // until the visible range is measured again
-  std::shared_ptr<const KeptRows> kept_;
+  RangeWatch* watch_;
   Cancelled busy_;
   JobQueue jobs_;
 };
