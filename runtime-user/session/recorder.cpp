@@ -153,7 +153,7 @@ Result<void> Recorder::describe_stacks() {
 void Recorder::note_symbols(const engine::TracedTarget& target, EventFields& fields,
                             std::span<const std::uint8_t> bytes) {
   for (SymbolField& one : fields.symbols) {
-    const std::uint64_t address = record::value_of(*one.field, bytes).number;
+    const std::uint64_t address = model::number_at(bytes, one.field->offset, one.field->item_bytes);
     if (address == one.last && &target == one.of) continue;
     one.last = address;
     one.of = &target;

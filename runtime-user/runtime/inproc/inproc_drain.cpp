@@ -43,12 +43,24 @@ runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
   return {runtime::ArmState::Breakpoint, (*point)->plan.reason};
 }
 
+void InprocRuntime::note_newest(std::uint32_t event_id) {
+  if (event_id >= newest_.size()) newest_.resize(event_id + 1, kNoHandle);
+  const auto all = by_id_.find(event_id);
+  newest_[event_id] = all == by_id_.end() ? kNoHandle : all->second.back();
+}
+
+// By the record's common_type.
+ProbeHandle InprocRuntime::newest_of(std::span<const std::uint8_t> record) const {
+  const std::uint32_t id = common_u32(record, 0) & 0xffff;
+  return id < newest_.size() ? newest_[id] : kNoHandle;
+}
+
 void InprocRuntime::deliver(const runtime::RecordSink& sink, std::uint64_t until) {
   names_.read();
   pending_.take(until, [&](std::uint64_t tsc, const Pending& p) {
-    const auto it = by_id_.find(common_u32(p.bytes, 0) & 0xffff);
-    if (it == by_id_.end()) return;
-    sink({.event = it->second.back(),
+    const ProbeHandle probe = newest_of(p.bytes);
+    if (probe == kNoHandle) return;
+    sink({.event = probe,
           .timestamp_ns = clock_.to_ns(tsc),
           .cpu = p.cpu,
           .comm = names_.name_of(common_u32(p.bytes, 4)),
@@ -79,8 +91,8 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
   std::string_view last_comm;
   const std::uint64_t newest = clock_.now_tsc() + kAheadTsc;
   const auto give = [&](const RawRecord& raw) {
-    const auto it = by_id_.find(common_u32(raw.bytes, 0) & 0xffff);
-    if (it == by_id_.end()) return;
+    const ProbeHandle probe = newest_of(raw.bytes);
+    if (probe == kNoHandle) return;
     const std::uint32_t tid = common_u32(raw.bytes, 4);
     if (tid != last_tid || last_comm.empty()) {
       // The thread's note was written before this record, but after names_ was read last.
@@ -88,7 +100,7 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
       last_tid = tid;
       last_comm = names_.name_of(tid);
     }
-    sink({it->second.back(), clock_.to_ns(std::min(raw.tsc, newest)), raw.cpu, last_comm, raw.bytes});
+    sink({probe, clock_.to_ns(std::min(raw.tsc, newest)), raw.cpu, last_comm, raw.bytes});
   };
   std::size_t count = rings_.drain(give);
   if (settled_) rings_.drain_abandoned(give);

@@ -193,6 +193,7 @@ void InprocRuntime::forget_handle(ProbeHandle probe) {
   const auto of_its_id = by_id_.find(event.id);
   std::erase(of_its_id->second, probe);
   if (of_its_id->second.empty()) by_id_.erase(of_its_id);
+  note_newest(event.id);
   event = {};
   free_handles_.push_back(probe);
 }

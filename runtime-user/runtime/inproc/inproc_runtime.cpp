@@ -318,6 +318,7 @@ Result<std::vector<ProbeHandle>> InprocRuntime::install(const model::CompiledBat
     const std::uint32_t event_id = one.id;
     handles.push_back(keep(std::move(one)));
     by_id_[event_id].push_back(handles.back());
+    note_newest(event_id);
   }
   return handles;
 }

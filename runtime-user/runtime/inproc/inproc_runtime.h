@@ -226,8 +226,12 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Semaphores semaphores_;
   LibraryWatch watch_;
   ExecFollower follower_;
+  static constexpr runtime::ProbeHandle kNoHandle = ~0u;
+  void note_newest(std::uint32_t event_id);
+  runtime::ProbeHandle newest_of(std::span<const std::uint8_t> record) const;
   std::unordered_map<std::uint32_t, std::vector<runtime::ProbeHandle>> by_id_;  // none is empty
-  TimeMerger<Pending> pending_;  // by TSC: drained from the rings, newer than what was delivered
+  std::vector<runtime::ProbeHandle> newest_;  // by event id, the last of by_id_; kNoHandle: none. Asked for each record
+  TimeMerger<Pending> pending_;               // by TSC: drained from the rings, newer than what was delivered
   bool settled_ = false;
   bool replaced_ = false;           // by exec
   std::uint64_t target_began_ = 0;  // proc::start_time; what it forks is younger

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 
+#include "compiler/model/record_view.h"
 #include "tracefs-compat/record/print/trace_line.h"
 
 namespace kevt::record {
@@ -77,7 +78,9 @@ void SymbolicFormats::note(const TypedRecord& record) {
         event.fields.push_back({.field = &field, .is_character = true});
   }
   for (Seen& seen : event.fields) {
-    const std::uint64_t address = value_of(*seen.field, record.bytes).number;
+    const Field& field = *seen.field;
+    const std::uint64_t address = seen.is_character ? value_of(field, record.bytes).number
+                                                    : model::number_at(record.bytes, field.offset, field.size);
     if (address == seen.last || seen.too_many) continue;
     seen.last = address;
     seen.addresses.insert(address);
