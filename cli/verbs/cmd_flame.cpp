@@ -39,21 +39,10 @@ record::FoldedPaths::Folded folded_of(RecordingInput& input, const record::FoldR
   return paths.folded();
 }
 
-std::string folded_lines(const record::PathWeights& paths, Controls controls) {
-  std::string out;
-  for (const auto& [path, weight] : paths) {
-    const std::size_t begin = out.size();
-    out += path;
-    escape_from(begin, controls, out);
-    out += fmt::format(" {}\n", weight);
-  }
-  return out;
-}
-
 std::string rendered(const FlameOptions& options, const record::FoldedPaths::Folded& now,
                      const record::PathWeights* before, Controls controls) {
   const std::string format = format_of(options);
-  if (format == "folded") return folded_lines(now.weights, controls);
+  if (format == "folded") return record::folded_lines(now.weights, controls);
   const record::CallTree tree = record::CallTree::of(now.weights, now.counts, before);
   if (format == "svg") return record::flame_graph_svg(tree);
   return format == "json" ? tree.json() : tree.text(options.least / 100, controls);

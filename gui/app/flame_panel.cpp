@@ -241,7 +241,7 @@ Result<void> FlamePanel::save(const QString& path) const {
     text = tree->json();
   } else if (path.endsWith(QLatin1String(".folded"))) {
     const auto paths = bottom_up_->isChecked() ? record::reversed_paths(now_->paths.weights) : now_->paths.weights;
-    for (const auto& [frames, weight] : paths) text += frames + " " + std::to_string(weight) + "\n";
+    text = record::folded_lines(paths, Controls::Raw);
   } else {
     text = tree->text(0, Controls::Raw);
   }

@@ -142,6 +142,17 @@ std::string CallTree::json() const {
   return out + "]}\n";
 }
 
+std::string folded_lines(const PathWeights& paths, Controls controls) {
+  std::string out;
+  for (const auto& [path, weight] : paths) {
+    const std::size_t begin = out.size();
+    out += path;
+    escape_from(begin, controls, out);
+    fmt::format_to(std::back_inserter(out), " {}\n", weight);
+  }
+  return out;
+}
+
 PathWeights reversed_paths(const PathWeights& paths) {
   PathWeights reversed;
   for (const auto& [path, weight] : paths) {

@@ -56,6 +56,9 @@ class CallTree {
   bool compares_ = false;
 };
 
+// A line "outer;inner WEIGHT" for each path, as other tools read them; names as `controls` want them.
+std::string folded_lines(const PathWeights& paths, Controls controls);
+
 // The frames of each path in the opposite order: callees with their callers inside.
 PathWeights reversed_paths(const PathWeights& paths);
 

@@ -70,7 +70,8 @@ std::uint64_t FoldedPaths::weight_of(const TypedRecord& record) const {
 void FoldedPaths::add(const TypedRecord& record) {
   if (is_stack(*record.event)) return add_stack(record);
   const std::uint64_t weight = weight_of(record);
-  if (request_.by == FoldRequest::By::Value && last_.size() < kMaxThreads) last_[record.thread()] = weight;
+  const bool has_room = last_.size() < kMaxThreads || last_.contains(record.thread());
+  if (request_.by == FoldRequest::By::Value && has_room) last_[record.thread()] = weight;
   weigh(events_, clean(record.comm) + ";" + clean(record.event->name), weight);
   const auto call = calls_.add(record);
   if (!call) return;

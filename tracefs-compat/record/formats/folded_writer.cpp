@@ -21,27 +21,17 @@ class FoldedWriter final : public RecordWriter {
   std::uint64_t bytes() const override { return file_.written(); }
 
  private:
-  void append_line(const std::string& path, std::uint64_t weight);
-
   OutputFile file_;
   FoldedPaths paths_;
   Form form_;
 };
-
-void FoldedWriter::append_line(const std::string& path, std::uint64_t weight) {
-  std::string& out = file_.buffer();
-  const std::size_t begin = out.size();
-  out += path;
-  escape_from(begin, file_.controls(), out);
-  out += " " + std::to_string(weight) + "\n";
-}
 
 Result<void> FoldedWriter::finish() {
   const FoldedPaths::Folded folded = paths_.folded();
   if (form_ == Form::Graph)
     file_.buffer() += flame_graph_svg(CallTree::of(folded.weights, folded.counts));
   else
-    for (const auto& [path, weight] : folded.weights) append_line(path, weight);
+    file_.buffer() += folded_lines(folded.weights, file_.controls());
   return file_.flush();
 }
 
