@@ -201,6 +201,7 @@ void EventsPanel::takeFormat(const QString& text) {
   event_.format = format ? std::make_shared<const record::EventFormat>(*std::move(format)) : nullptr;
   filter_->show(event_);
   trigger_->show(event_);
+  Q_EMIT eventShown(event_);
 }
 
 void EventsPanel::refresh() {
@@ -217,6 +218,14 @@ void EventsPanel::refresh() {
   QStringList triggers;
   for (const QString& trigger : event_.triggers) triggers.append(QString(trigger).remove(QLatin1String(":unlimited")));
   same_->show({{event_.definition, event_.system, event_.name, event_.filter, triggers, true}}, target_);
+  Q_EMIT eventShown(event_);
+}
+
+void EventsPanel::proposeFilter(const QString& system, const QString& name, const QString& filter) {
+  select(system, name);
+  tabs_->setCurrentIndex(Filter);
+  filter_->edit().setText(filter);
+  filter_->edit().setFocus();
 }
 
 void EventsPanel::showEvent() {

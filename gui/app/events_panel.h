@@ -46,8 +46,13 @@ class EventsPanel : public QWidget {
   void takeState(const LiveState& state);
   void takeRecording();  // shows the document's events, if nothing is live
   void setTarget(const WrittenTarget& target);
+  // Writes a trigger of the selected event; undo takes it back.
+  void writeTrigger(const QString& trigger);
+  // Selects the event, and puts the filter into its line, to be written or changed.
+  void proposeFilter(const QString& system, const QString& name, const QString& filter);
 
  Q_SIGNALS:
+  void eventShown(const kevt::gui::ShownEvent& event);  // another one, or more is known of it
   void plotWanted(const QString& system, const QString& name);  // asks for a lane of its first numeric field
 
  protected:
@@ -61,7 +66,6 @@ class EventsPanel : public QWidget {
   void takeFormat(const QString& text);
   void enable(const QString& system, const QString& name, bool on);
   void writeFilter(const QString& filter);
-  void writeTrigger(const QString& trigger);
   QString folder() const;
 
   Parts parts_;

@@ -17,6 +17,7 @@
 #include "gui/app/events_panel.h"
 #include "gui/app/filter_bar.h"
 #include "gui/app/flame_panel.h"
+#include "gui/app/histogram_panel.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/measure_panel.h"
 #include "gui/app/probes_panel.h"
@@ -51,6 +52,7 @@ MainWindow::MainWindow()
   makeStateBar();
   makeActions();
   connectLive();
+  connectHistograms();
   connect(document_.get(), &TraceDocument::stateChanged, this, &MainWindow::showState);
   connect(document_.get(), &TraceDocument::viewChanged, this, &MainWindow::showState);
   connect(document_.get(), &TraceDocument::problemFound, this,
@@ -140,18 +142,22 @@ void MainWindow::makeDocks() {
   events_ = new EventsPanel({*service_, *compiler_, *tree_, *document_, probes_->undoStack()});
   measure_ = new MeasurePanel(*document_, *timeline_);
   flame_ = new FlamePanel(*document_, *timeline_);
+  histograms_ = new HistogramPanel(*service_, *document_);
   problems_ = new ProblemsPanel;
   files_ = new FilesPanel;
   QDockWidget* probes = addDock(tr("Probes"), QStringLiteral("probes"), probes_, Qt::LeftDockWidgetArea);
   QDockWidget* events = addDock(tr("Events"), QStringLiteral("events"), events_, Qt::LeftDockWidgetArea);
   QDockWidget* measure = addDock(tr("Measure"), QStringLiteral("measure"), measure_, Qt::BottomDockWidgetArea);
   QDockWidget* flame = addDock(tr("Flame graph"), QStringLiteral("flame"), flame_, Qt::BottomDockWidgetArea);
+  QDockWidget* histograms =
+      addDock(tr("Histogram"), QStringLiteral("histogram"), histograms_, Qt::BottomDockWidgetArea);
   problems_dock_ = addDock(tr("Problems"), QStringLiteral("problems"), problems_, Qt::BottomDockWidgetArea);
   QDockWidget* files = addDock(tr("Files written"), QStringLiteral("files"), files_, Qt::BottomDockWidgetArea);
   directory_ = new TreePanel(*service_, probes_->undoStack());
   QDockWidget* directory = addDock(tr("Directory"), QStringLiteral("directory"), directory_, Qt::BottomDockWidgetArea);
   tabifyDockWidget(measure, flame);
-  tabifyDockWidget(flame, problems_dock_);
+  tabifyDockWidget(flame, histograms);
+  tabifyDockWidget(histograms, problems_dock_);
   tabifyDockWidget(problems_dock_, files);
   tabifyDockWidget(files, directory);
   measure->raise();
@@ -164,6 +170,13 @@ void MainWindow::makeDocks() {
     probes_->editor().goTo(line, column);
     probes_->editor().setFocus();
   });
+}
+
+void MainWindow::connectHistograms() {
+  connect(events_, &EventsPanel::eventShown, histograms_, &HistogramPanel::setEvent);
+  connect(histograms_, &HistogramPanel::triggerWanted, events_, &EventsPanel::writeTrigger);
+  connect(histograms_, &HistogramPanel::shownWanted, filter_, &FilterBar::setText);
+  connect(histograms_, &HistogramPanel::recordedWanted, events_, &EventsPanel::proposeFilter);
 }
 
 void MainWindow::settle() {

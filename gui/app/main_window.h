@@ -29,6 +29,7 @@ class EventsPanel;
 class FilesPanel;
 class FilterBar;
 class FlamePanel;
+class HistogramPanel;
 class MeasurePanel;
 class ProbesPanel;
 class ProblemsPanel;
@@ -55,6 +56,7 @@ class MainWindow : public QMainWindow {
   FilterBar& filterBar() { return *filter_; }
   MeasurePanel& measure() { return *measure_; }
   FlamePanel& flame() { return *flame_; }
+  HistogramPanel& histograms() { return *histograms_; }
   ProbesPanel& probes() { return *probes_; }
   EventsPanel& events() { return *events_; }
   EventTree& eventTree() { return *tree_; }
@@ -111,6 +113,7 @@ class MainWindow : public QMainWindow {
   void makeTimelineActions(QMenu* menu);
   void makeStateBar();
   void connectLive();
+  void connectHistograms();
   void takeState(const LiveState& state);
   void tellTarget(const QString& directory, int pid);
   QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
@@ -161,6 +164,7 @@ class MainWindow : public QMainWindow {
   FilterBar* filter_ = nullptr;
   MeasurePanel* measure_ = nullptr;
   FlamePanel* flame_ = nullptr;
+  HistogramPanel* histograms_ = nullptr;
   ProbesPanel* probes_ = nullptr;
   EventsPanel* events_ = nullptr;
   ProblemsPanel* problems_ = nullptr;

@@ -208,10 +208,8 @@ void MainWindow::cellMenu(const QModelIndex& index, const QPoint& global) {
     if (service_->isRunning() && row < document_->view().rows())
       menu.addAction(tr("Record only these: as the event's own filter …"), [this, term, row] {
         const record::EventFormat& format = document_->view().format(row);
-        events_->select(QString::fromStdString(format.system), QString::fromStdString(format.name));
-        events_->tabs().setCurrentIndex(EventsPanel::Filter);
-        events_->filterEdit().setText(term.arg(QStringLiteral("==")));
-        events_->filterEdit().setFocus();
+        events_->proposeFilter(QString::fromStdString(format.system), QString::fromStdString(format.name),
+                               term.arg(QStringLiteral("==")));
       });
   }
   if (index.column() == EventRows::Event)

@@ -51,13 +51,13 @@ void disableLooks(QPalette& p) {
     p.setColor(QPalette::Disabled, role, p.color(QPalette::PlaceholderText));
 }
 
+}  // namespace
+
 QColor mixed(const QColor& a, const QColor& b, double part) {
   return QColor::fromRgbF(static_cast<float>(a.redF() + (b.redF() - a.redF()) * part),
                           static_cast<float>(a.greenF() + (b.greenF() - a.greenF()) * part),
                           static_cast<float>(a.blueF() + (b.blueF() - a.blueF()) * part));
 }
-
-}  // namespace
 
 void applyTheme(ThemeChoice choice) {
   if (choice == ThemeChoice::System) return;

@@ -16,6 +16,9 @@ void applyTheme(ThemeChoice choice);
 // Judges by the palette's window colour, since Debian's Qt 6.4 cannot be asked for the colour scheme.
 bool isDark(const QPalette& palette);
 
+// `part` 0: `a`; 1: `b`.
+QColor mixed(const QColor& a, const QColor& b, double part);
+
 struct LaneColors {
   explicit LaneColors(const QPalette& palette);
   QColor event(std::uint32_t index) const { return events[index % events.size()]; }
