@@ -110,9 +110,9 @@ void add_tracing(CLI::App& app, RunOptions& run) {
   verb->add_option("--hist-output", run.histogram_output, "write histograms to FILE instead of behind the trace")
       ->type_name("FILE");
   verb->add_option("--hist-format", run.histogram_format,
-                   "text, json, csv or openmetrics; without it by FILE's ending (.json, .csv, .prom), else text")
+                   "text, heat, json, csv or openmetrics; without it by FILE's ending (.json, .csv, .prom), else text")
       ->type_name("FORMAT")
-      ->check(member({"text", "json", "csv", "openmetrics"}));
+      ->check(member({"text", "heat", "json", "csv", "openmetrics"}));
   verb->add_option("-o,--output", run.output, "write the trace to FILE instead of standard output")->type_name("FILE");
   verb->add_option("-f,--format", run.format, run_format_help())->type_name("FORMAT")->check(run_format());
   verb->add_option("--max-bytes", run.max_bytes, "stop tracing when so much is written; 500K, 20M, 1G")

@@ -5,10 +5,9 @@
 #include <QObject>
 #include <QStringList>
 #include <algorithm>
-#include <map>
 
 #include "gui/model/row_text.h"
-#include "tracefs-compat/record/analysis/bucket_lines.h"
+#include "tracefs-compat/record/analysis/buckets.h"
 
 namespace kevt::gui {
 
@@ -195,28 +194,17 @@ HistogramPicture pictureOf(const HistogramTrack& track, const std::optional<QStr
 
 std::optional<std::array<std::uint64_t, 4>> percentilesOf(const HistogramTrack& track,
                                                           const std::optional<QString>& group) {
-  static constexpr std::array<std::uint64_t, 4> kPercents = {50, 90, 99, 100};
+  static constexpr std::array<unsigned, 4> kPercents = {50, 90, 99, 100};
   const auto measuring = track.head().measuring_key();
   if (!measuring) return std::nullopt;
-  std::map<HistFileRange, std::uint64_t> buckets;
-  std::uint64_t hits = 0;
+  record::BucketHits buckets;
   for (const std::uint32_t entry : track.order()) {
     const auto& range = track.entries()[entry].keys[*measuring].range;
-    if (!range || (group && groupOf(track, entry) != *group)) continue;
-    buckets[*range] += track.entries()[entry].hits;
-    hits += track.entries()[entry].hits;
+    if (range && (!group || groupOf(track, entry) == *group)) buckets[*range] += track.entries()[entry].hits;
   }
-  if (hits == 0) return std::nullopt;
+  if (buckets.empty()) return std::nullopt;
   std::array<std::uint64_t, 4> values{};
-  for (std::size_t i = 0; i < kPercents.size(); ++i) {
-    const std::uint64_t wanted = hits / 100 * kPercents[i] + (hits % 100 * kPercents[i] + 99) / 100;  // rounded up
-    std::uint64_t so_far = 0;
-    for (const auto& [range, count] : buckets) {
-      so_far += count;
-      values[i] = range.to;
-      if (so_far >= wanted) break;
-    }
-  }
+  for (std::size_t i = 0; i < kPercents.size(); ++i) values[i] = record::bucket_percentile(buckets, kPercents[i]);
   return values;
 }
 

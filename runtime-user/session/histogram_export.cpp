@@ -13,7 +13,6 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cmath>
 #include <iterator>
 #include <map>
 #include <utility>
@@ -21,6 +20,7 @@
 
 #include "compiler/sema/trigger.h"
 #include "runtime-user/engine/histograms/hist_percentiles.h"
+#include "runtime-user/session/histogram_words.h"
 #include "tracefs-compat/record/formats/csv_text.h"
 #include "tracefs-compat/record/formats/json_text.h"
 
@@ -32,77 +32,6 @@ using engine::HistCell;
 using engine::HistSnapshot;
 using model::HistField;
 using model::HistModifier;
-
-bool has_name(HistModifier modifier) {
-  return modifier == HistModifier::Sym || modifier == HistModifier::SymOffset || modifier == HistModifier::Execname ||
-         modifier == HistModifier::Syscall;
-}
-
-std::string number_text(const HistField& field, std::uint64_t number) {
-  return field.is_signed ? fmt::format("{}", static_cast<std::int64_t>(number)) : fmt::format("{}", number);
-}
-
-// 2^exponent, which may be 2^64.
-std::string power_text(std::uint64_t exponent) {
-  return fmt::format("{:.0f}", std::ldexp(1.0, static_cast<int>(exponent)));
-}
-
-std::string_view modifier_of(const HistField& field) {
-  switch (field.modifier) {
-    case HistModifier::Hex:
-      return ".hex";
-    case HistModifier::Sym:
-      return ".sym";
-    case HistModifier::SymOffset:
-      return ".sym-offset";
-    case HistModifier::Execname:
-      return ".execname";
-    case HistModifier::Syscall:
-      return ".syscall";
-    case HistModifier::Log2:
-      return ".log2";
-    case HistModifier::Buckets:
-      return ".buckets";
-    case HistModifier::LogLinear:
-      return ".loglinear";
-    case HistModifier::Usecs:
-      return ".usecs";
-    case HistModifier::Percent:
-      return ".percent";
-    case HistModifier::Graph:
-      return ".graph";
-    case HistModifier::None:
-    case HistModifier::Stacktrace:
-      return "";
-  }
-  std::unreachable();
-}
-
-// Makes the names unique: a repeated one gets a number.
-std::vector<std::string> unique(const std::vector<std::string>& names) {
-  std::vector<std::string> made;
-  for (const std::string& name : names) {
-    std::string next = name;
-    for (unsigned number = 2; std::ranges::find(made, next) != made.end(); ++number)
-      next = fmt::format("{}_{}", name, number);
-    made.push_back(std::move(next));
-  }
-  return made;
-}
-
-// The names of the fields, as the trigger writes them.
-std::vector<std::string> names_of(const std::vector<HistField>& fields) {
-  std::vector<std::string> names;
-  for (const HistField& field : fields)
-    names.push_back((field.name.empty() ? field.listed : field.name) + std::string(modifier_of(field)));
-  return unique(names);
-}
-
-// The greatest number of the bucket that begins at `begin`; not for `.log2`.
-std::uint64_t bucket_end(const HistField& key, std::uint64_t begin) {
-  if (key.modifier == HistModifier::LogLinear) return model::log_linear_end(begin);
-  return begin + std::min(key.buckets - 1, ~std::uint64_t{0} - begin);
-}
 
 // Indexes of the values that are shown; one that only feeds a variable is not.
 std::vector<std::size_t> shown_values(const model::Histogram& histogram) {
@@ -204,16 +133,6 @@ std::string json_line(const HistSnapshot& snapshot, HistogramSpan span) {
 }
 
 // ---- CSV and OpenMetrics --------------------------------------------------------------------
-
-std::string plain_text(const HistField& key, const HistCell& cell) {
-  if (key.source == model::HistSource::Stacktrace) return fmt::format("{}", fmt::join(cell.frames, ";"));
-  if (key.is_string || has_name(key.modifier)) return cell.text;
-  if (key.modifier == HistModifier::Log2) return power_text(cell.number);
-  if (key.modifier == HistModifier::LogLinear) return number_text(key, bucket_end(key, cell.number));
-  if (key.modifier == HistModifier::Buckets)
-    return number_text(key, cell.number) + '-' + number_text(key, bucket_end(key, cell.number));
-  return number_text(key, cell.number);
-}
 
 bool is_number(const HistField& key) {
   return key.source != model::HistSource::Stacktrace && !key.is_string && !has_name(key.modifier) &&
@@ -338,7 +257,7 @@ class Exposition {
   static std::vector<std::string> label_names(const std::vector<HistField>& keys) {
     std::vector<std::string> names = names_of(keys);
     for (std::string& name : names) name = label_name(name);
-    return unique(names);
+    return unique_names(names);
   }
 
   // `number`: of the event's histograms.
@@ -382,6 +301,7 @@ std::optional<HistogramForm> histogram_form(std::string_view name) {
   if (name == "json") return HistogramForm::Json;
   if (name == "csv") return HistogramForm::Csv;
   if (name == "openmetrics") return HistogramForm::OpenMetrics;
+  if (name == "heat") return HistogramForm::Heat;
   return std::nullopt;
 }
 
@@ -418,8 +338,15 @@ std::string HistogramExport::text(std::span<const HistSnapshot> snapshots, Histo
   if (form_ == HistogramForm::OpenMetrics) return Exposition(snapshots).text();
   std::string out;
   std::map<std::string, unsigned> numbers;
-  for (const HistSnapshot& snapshot : snapshots)
-    out += form_ == HistogramForm::Json ? json_line(snapshot, span) : csv(snapshot, ++numbers[snapshot.event], span);
+  for (const HistSnapshot& snapshot : snapshots) {
+    const unsigned number = ++numbers[snapshot.event];
+    if (form_ == HistogramForm::Json)
+      out += json_line(snapshot, span);
+    else if (form_ == HistogramForm::Csv)
+      out += csv(snapshot, number, span);
+    else
+      out += heat_.text(snapshot, number, span);
+  }
   return out;
 }
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <string>
 
-#include "tracefs-compat/record/analysis/bucket_lines.h"
+#include "tracefs-compat/record/analysis/buckets.h"
 
 namespace kevt::record {
 

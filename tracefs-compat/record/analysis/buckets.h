@@ -1,4 +1,5 @@
-// The axis of a heat map or of bars: few ranges of numbers without gaps, each of which takes whole buckets.
+// Hits by buckets of numbers: percentiles, and the axis of a heat map or of bars, which has few ranges of numbers without
+// gaps, each of which takes whole buckets.
 //
 //   .log2 3 and 6 are there       5-8, 9-16, 17-32, 33-64
 //   .buckets=10, 0-9 and 30-39    0-9, 10-19, 20-29, 30-39; with less room 0-19, 20-39
@@ -7,6 +8,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <span>
 #include <string_view>
@@ -22,5 +24,10 @@ std::vector<HistFileRange> bucket_lines(std::string_view modifier, std::span<con
                                         std::size_t most);
 // The index of the line that the bucket lies in; nullopt: in none.
 std::optional<std::size_t> line_of(std::span<const HistFileRange> lines, const HistFileRange& bucket);
+
+// Hits by bucket.
+using BucketHits = std::map<HistFileRange, std::uint64_t>;
+// The greatest number of the first bucket up to which at least `percent` of the hits are; 0 without hits.
+std::uint64_t bucket_percentile(const BucketHits& buckets, unsigned percent);
 
 }  // namespace kevt::record

@@ -1,4 +1,4 @@
-#include "tracefs-compat/record/analysis/bucket_lines.h"
+#include "tracefs-compat/record/analysis/buckets.h"
 
 #include <algorithm>
 #include <bit>
@@ -80,6 +80,17 @@ std::optional<std::size_t> line_of(std::span<const HistFileRange> lines, const H
   const auto line = std::ranges::lower_bound(lines, bucket.to, {}, &HistFileRange::to);
   if (line == lines.end() || bucket.to < line->from) return std::nullopt;
   return static_cast<std::size_t>(line - lines.begin());
+}
+
+std::uint64_t bucket_percentile(const BucketHits& buckets, unsigned percent) {
+  std::uint64_t hits = 0, so_far = 0;
+  for (const auto& [range, count] : buckets) hits += count;
+  const std::uint64_t wanted = hits / 100 * percent + (hits % 100 * percent + 99) / 100;  // rounded up
+  for (const auto& [range, count] : buckets) {
+    so_far += count;
+    if (so_far >= wanted) return range.to;
+  }
+  return 0;
 }
 
 }  // namespace kevt::record
