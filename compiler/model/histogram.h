@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kevt::model {
@@ -46,6 +47,9 @@ enum class HistModifier : std::uint8_t {
   Usecs,
   Percent,
   Graph,
+  Least,  // kevtrace's own, as Greatest and Average: what becomes of the values of an entry's hits
+  Greatest,
+  Average,
   Stacktrace,
 };
 enum class HistOperator : std::uint8_t { Plus, Minus, Multiply, Divide, Negate };
@@ -53,6 +57,18 @@ enum class HistOperator : std::uint8_t { Plus, Minus, Multiply, Divide, Negate }
 // Whether the modifier puts the number into a bucket: the key is the bucket, not the number.
 constexpr bool is_measuring(HistModifier modifier) {
   return modifier == HistModifier::Log2 || modifier == HistModifier::Buckets || modifier == HistModifier::LogLinear;
+}
+
+// Whether an entry keeps something other than the sum of a value, or shows it so.
+constexpr bool is_statistic(HistModifier modifier) {
+  return modifier == HistModifier::Least || modifier == HistModifier::Greatest || modifier == HistModifier::Average;
+}
+
+// How it is written; empty for what is no statistic.
+constexpr std::string_view statistic_word(HistModifier modifier) {
+  if (modifier == HistModifier::Least) return "min";
+  if (modifier == HistModifier::Greatest) return "max";
+  return modifier == HistModifier::Average ? "avg" : "";
 }
 
 struct HistField {
@@ -74,6 +90,16 @@ struct HistField {
   bool is_timestamp = false;
   bool in_usecs = false;  // the timestamp, or a value computed from it, is in microseconds
 };
+
+// What an entry keeps of a value: the least, the greatest, or the sum, which is 64 bits and wraps. `kept`: so far;
+// `is_first`: there is nothing so far.
+constexpr std::uint64_t fold_value(const HistField& field, std::uint64_t kept, std::uint64_t value, bool is_first) {
+  const bool wants_least = field.modifier == HistModifier::Least;
+  if (!wants_least && field.modifier != HistModifier::Greatest) return kept + value;
+  const bool is_less =
+      field.is_signed ? static_cast<std::int64_t>(value) < static_cast<std::int64_t>(kept) : value < kept;
+  return is_first || is_less == wants_least ? value : kept;
+}
 
 struct HistVariable {
   std::uint32_t index = 0;  // among all variables of its histogram

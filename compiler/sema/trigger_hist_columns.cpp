@@ -127,14 +127,17 @@ std::optional<model::SortOrder> read_order(HistCheck& check, std::optional<std::
   return check.log.refuse(Kind::HistInvalidSortModifier, *text);
 }
 
-// The number of a column: 0 is hitcount, then values and keys follow.
-std::optional<std::uint32_t> find_column(const model::Histogram& hist, std::string_view name) {
+// The number of a column: 0 is hitcount, then values and keys follow. `statistic`: min, max or avg of a value; empty:
+// the first column of the name.
+std::optional<std::uint32_t> find_column(const model::Histogram& hist, std::string_view name,
+                                         std::string_view statistic) {
   if (name == "hitcount") return 0;
   std::uint32_t column = 0;
   for (const auto* fields : {&hist.values, &hist.keys}) {
     for (const HistField& field : *fields) {
       ++column;
-      if (field.name == name) return column;
+      const bool is_it = statistic.empty() || model::statistic_word(field.modifier) == statistic;
+      if (field.name == name && is_it) return column;
     }
   }
   return std::nullopt;
@@ -144,7 +147,12 @@ std::optional<model::HistSortKey> read_sort_key(HistCheck& check, std::string_vi
   std::optional<std::string_view> rest = text;
   const std::string_view name = cut_at(rest, '.');
   if (name.empty()) return check.log.refuse(Kind::HistEmptySortField, "sort=");
-  const auto column = find_column(check.hist, name);
+  std::string_view statistic;
+  if (rest && check.dialect.has_own_forms()) {
+    const std::string_view word = rest->substr(0, rest->find('.'));
+    if (word == "min" || word == "max" || word == "avg") statistic = cut_at(rest, '.');
+  }
+  const auto column = find_column(check.hist, name, statistic);
   if (!column) return check.log.refuse(Kind::HistInvalidSortField, name);
   const auto order = read_order(check, rest);
   if (!order) return std::nullopt;
@@ -157,13 +165,14 @@ bool read_definitions(HistCheck& check, const HistParts& parts) {
   return std::ranges::all_of(parts.assignments, [&](const std::string& part) { return read_assignments(check, part); });
 }
 
-// There is room for two values. `hitcount` is always there and may be written anywhere among the first three. In
-// kernels where `hitcount` is also a field, a second `hitcount` is a value.
+// There is room for two values; where no kernel is asked for, for eight. `hitcount` is always there and may be written
+// anywhere among the first three. In kernels where `hitcount` is also a field, a second `hitcount` is a value.
 bool read_hist_values(HistCheck& check, const HistParts& parts) {
   if (!parts.values) return has_visible_value(check);
   std::optional<std::string_view> rest = *parts.values;
   bool counted = false;
-  for (std::size_t i = 0; i < kMaxHistValues && check.hist.values.size() + 1 < kMaxHistValues && rest; ++i) {
+  const std::size_t most = check.dialect.has_own_forms() ? kMostOwnHistValues : kMaxHistValues;
+  for (std::size_t i = 0; i < most && check.hist.values.size() + 1 < most && rest; ++i) {
     const std::string_view text = cut_at(rest, ',');
     const bool is_first = text == "hitcount" && !(counted && check.has(Feature::HitcountField));
     counted = counted || text == "hitcount";

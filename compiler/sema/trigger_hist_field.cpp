@@ -42,9 +42,11 @@ constexpr std::array<ModifierName, 6> kPlainModifiers = {{{"hex", HistModifier::
                                                           {"log2", HistModifier::Log2},
                                                           {"usecs", HistModifier::Usecs}}};
 
+constexpr std::array kStatistics = {HistModifier::Least, HistModifier::Greatest, HistModifier::Average};
+
 constexpr std::string_view kModifierHelp =
     "modifiers: .hex .sym .sym-offset .syscall .usecs; .execname of common_pid; .log2 and .buckets=N of keys; .percent "
-    "and .graph of values; of kevtrace alone, on no kernel: .loglinear of keys";
+    "and .graph of values; of kevtrace alone, on no kernel: .loglinear of keys, .min .max .avg of values";
 
 struct Modifier {
   HistModifier kind = HistModifier::None;
@@ -75,6 +77,10 @@ Modifier read_modifier(const HistCheck& check, std::string_view text, std::strin
   if (text == "execname" && field == "common_pid") return good(HistModifier::Execname);
   if (text.starts_with("bucket")) return read_buckets(text);
   if (text == "loglinear" && check.dialect.has_own_forms()) return good(HistModifier::LogLinear);
+  if (role == HistRole::Value && check.dialect.has_own_forms()) {
+    for (const HistModifier known : kStatistics)
+      if (text == model::statistic_word(known)) return good(known);
+  }
   const bool shows_share = role == HistRole::Value || role == HistRole::Operand;
   if (shows_share && text.starts_with("percent")) return good(HistModifier::Percent);
   if (shows_share && text.starts_with("graph")) return good(HistModifier::Graph);
@@ -298,6 +304,10 @@ std::string_view modifier_text(const HistField& field) {
       return "percent";
     case HistModifier::Graph:
       return "graph";
+    case HistModifier::Least:
+    case HistModifier::Greatest:
+    case HistModifier::Average:
+      return model::statistic_word(field.modifier);
     case HistModifier::Stacktrace:
       return "stacktrace";
   }

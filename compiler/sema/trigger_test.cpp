@@ -218,5 +218,27 @@ TEST_F(Triggers, LogLinearKeysAreNoKernels) {
   EXPECT_EQ(mistakes_.front().kind, diag::Kind::HistBadFieldModifier);
 }
 
+TEST_F(Triggers, StatisticsOfValuesAreNoKernels) {
+  const std::string text = "hist:keys=id:vals=val.min,val.max,val.avg,val:sort=val.max.descending,val";
+  ASSERT_EQ(write("a", text), 0);
+  const std::string listed = read("a");
+  EXPECT_EQ(listed,
+            "hist:keys=id:vals=hitcount,val.min,val.max,val.avg,val:sort=val.max.descending,val.min:size=2048 "
+            "[active]\n");
+  ASSERT_EQ(write("a", "!" + listed.substr(0, listed.rfind(" ["))), 0);
+  ASSERT_EQ(write("a", listed.substr(0, listed.rfind(" ["))), 0);
+  EXPECT_EQ(read("a"), listed);
+  // A name alone is the first column of it; keys, parts of expressions and variables have none.
+  for (const std::string wrong : {"hist:keys=id.max", "hist:keys=id:vals=val.max-1", "hist:keys=id:x=val.max",
+                                  "hist:keys=id:vals=val.max:sort=val.min", "hist:keys=id:vals=val:sort=val.max",
+                                  "hist:keys=id:vals=val,val,val,val,val,val,val,val,val"})
+    EXPECT_EQ(write("b", wrong), EINVAL) << wrong;
+  EXPECT_EQ(write("b", "hist:keys=id:vals=val,val,val,val,val,val,val,val"), 0);
+  dialect_ = dialect::Dialect::of(dialect::Kernel::Newest);
+  for (const std::string own : {"hist:keys=id:vals=val.max", "hist:keys=id:vals=val.min", "hist:keys=id:vals=val.avg",
+                                "hist:keys=id:vals=val,val,val"})
+    EXPECT_EQ(write("a", own), EINVAL) << own;
+}
+
 }  // namespace
 }  // namespace kevt::sema

@@ -52,7 +52,7 @@ class EventsPanel : public QWidget {
   void proposeFilter(const QString& system, const QString& name, const QString& filter);
 
  Q_SIGNALS:
-  void eventShown(const kevt::gui::ShownEvent& event);  // another one, or more is known of it
+  void eventShown(const kevt::gui::ShownEvent& event);          // another one, or more is known of it
   void plotWanted(const QString& system, const QString& name);  // asks for a lane of its first numeric field
 
  protected:

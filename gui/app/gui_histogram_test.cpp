@@ -84,8 +84,9 @@ TEST_F(GuiHistogram, FillsWhileTheProgramRuns) {
   ASSERT_GE(shown.lines.size(), 13u);  // 0 to 1 up to 2049 to 4096
   EXPECT_EQ(shown.lines[0].range, (record::HistFileRange{0, 1}));
   EXPECT_GE(shown.slices.size(), 3u);
-  const auto line = std::ranges::find(shown.lines, record::HistFileRange{257, 512},
-                                      [](const HistogramLine& one) { return one.range.value_or(record::HistFileRange{}); });
+  const auto line = std::ranges::find(shown.lines, record::HistFileRange{257, 512}, [](const HistogramLine& one) {
+    return one.range.value_or(record::HistFileRange{});
+  });
   ASSERT_NE(line, shown.lines.end());
   const auto at = static_cast<std::size_t>(line - shown.lines.begin());  // `line` goes with the next reading
   EXPECT_GT(line->hits, shown.lines[0].hits);
@@ -105,7 +106,8 @@ TEST_F(GuiHistogram, FillsWhileTheProgramRuns) {
   // A line by mouse: what it is told, and the filter that it makes.
   const QRectF cell = panel().picture().cellRect(at, 1);
   ASSERT_FALSE(cell.isEmpty());
-  EXPECT_TRUE(panel().picture().textAt(cell.center()).contains(" s to ")) << qPrintable(panel().picture().textAt(cell.center()));
+  EXPECT_TRUE(panel().picture().textAt(cell.center()).contains(" s to "))
+      << qPrintable(panel().picture().textAt(cell.center()));
   QTest::mouseClick(&panel().picture(), Qt::LeftButton, {}, panel().picture().lineRect(at).center().toPoint());
   EXPECT_EQ(panel().lineFilter(), "len >= 257 && len <= 512");
   button("Record only these…")->click();

@@ -31,7 +31,7 @@ namespace {
 
 constexpr int kEveryMs = 1000;
 constexpr std::size_t kMostEntries = 48;  // with a line each
-constexpr int kMostGroups = 500;  // to choose from
+constexpr int kMostGroups = 500;          // to choose from
 
 QToolButton* button(const QString& text, const QString& tip, QWidget* parent) {
   auto* made = new QToolButton(parent);
@@ -296,8 +296,7 @@ void HistogramPanel::showPicture() {
     head_->clear();
     return picture_->setPicture({});
   }
-  const std::optional<QString> group =
-      group_->currentIndex() > 0 ? std::optional(group_->currentText()) : std::nullopt;
+  const std::optional<QString> group = group_->currentIndex() > 0 ? std::optional(group_->currentText()) : std::nullopt;
   const bool is_scale = shown->head().measuring_key().has_value();
   HistogramPicture picture = pictureOf(*shown, group, is_scale ? picture_->roomForRanges() : kMostEntries);
   QString text = tr("%1 hits, %2 entries").arg(grouped(shown->hits()), grouped(shown->order().size()));

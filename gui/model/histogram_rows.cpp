@@ -1,11 +1,24 @@
 #include "gui/model/histogram_rows.h"
 
 #include <algorithm>
+#include <cmath>
 #include <utility>
 
 #include "gui/model/row_text.h"
 
 namespace kevt::gui {
+
+namespace {
+
+// Whole numbers in groups of digits, averages with two decimals.
+QString groupedNumber(double number) {
+  constexpr double kExact = 9e15;
+  if (number < 0 || number > kExact || number != std::floor(number))
+    return QString::number(number, 'f', number == std::floor(number) ? 0 : 2);
+  return grouped(static_cast<std::uint64_t>(number));
+}
+
+}  // namespace
 
 // A view that is reset forgets what is chosen in it, so it is told only what has changed where it can be.
 void HistogramRows::show(std::shared_ptr<const HistogramTrack> track) {
@@ -32,7 +45,8 @@ int HistogramRows::columnCount(const QModelIndex& parent) const {
 QVariant HistogramRows::data(const QModelIndex& index, int role) const {
   if (!track_ || !index.isValid()) return {};
   const int column = index.column(), keys = keyColumns();
-  if (role == Qt::TextAlignmentRole) return static_cast<int>((column < keys ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
+  if (role == Qt::TextAlignmentRole)
+    return static_cast<int>((column < keys ? Qt::AlignLeft : Qt::AlignRight) | Qt::AlignVCenter);
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   const record::HistFileRow& row = track_->entries()[entryAt(index.row())];
   if (column < keys) return QString::fromStdString(row.keys[static_cast<std::size_t>(column)].text);
@@ -43,7 +57,7 @@ QVariant HistogramRows::data(const QModelIndex& index, int role) const {
                : QString::number(100 * static_cast<double>(row.hits) / static_cast<double>(track_->hits()), 'f', 2) +
                      QStringLiteral(" %");
   const auto& value = row.values[static_cast<std::size_t>(column - keys - 2)];
-  return value ? grouped(*value) : QString();
+  return value ? groupedNumber(*value) : QString();
 }
 
 QVariant HistogramRows::headerData(int section, Qt::Orientation orientation, int role) const {

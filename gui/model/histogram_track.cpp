@@ -41,6 +41,18 @@ QString rangeText(const HistFileRange& range) {
   return grouped(range.from) + QStringLiteral(" – ") + grouped(range.to);
 }
 
+// The value of two spans: `all` has the earlier ones.
+double together(const HistFileColumn& column, const HistFileRow& all, std::size_t value, const HistFileRow& row) {
+  const double fresh = *row.values[value];
+  if (!all.values[value]) return fresh;
+  const double had = *all.values[value];
+  if (column.modifier == "min") return std::min(had, fresh);
+  if (column.modifier == "max") return std::max(had, fresh);
+  if (column.modifier != "avg") return had + fresh;
+  const auto before = static_cast<double>(all.hits), now = static_cast<double>(row.hits);
+  return before + now > 0 ? (had * before + fresh * now) / (before + now) : 0;
+}
+
 // "fd >= 17 && fd <= 32"; empty: filters cannot ask for it.
 QString termOf(const HistFileColumn& column, const HistFileCell& cell, const std::optional<HistFileRange>& range,
                const record::EventFormat* format) {
@@ -69,7 +81,7 @@ bool HistogramTrack::goesOn(const record::HistFileTable& table) const {
 
 std::uint32_t HistogramTrack::entryOf(const HistFileRow& row) {
   const auto [at, is_new] = by_keys_.try_emplace(joinedKeys(row), static_cast<std::uint32_t>(entries_.size()));
-  if (is_new) entries_.push_back({row.keys, 0, std::vector<std::optional<std::uint64_t>>(row.values.size())});
+  if (is_new) entries_.push_back({row.keys, 0, std::vector<std::optional<double>>(row.values.size())});
   return at->second;
 }
 
@@ -112,11 +124,11 @@ void HistogramTrack::takeSpan(record::HistFileTable table) {
   Slice slice{table.from_s, table.to_s, {}};
   for (const HistFileRow& row : table.rows) {
     const std::uint32_t entry = entryOf(row);
-    HistFileRow& sum = entries_[entry];
-    if (sum.hits == 0) order_.push_back(entry);
-    sum.hits += row.hits;
-    for (std::size_t i = 0; i < sum.values.size() && i < row.values.size(); ++i)
-      if (row.values[i]) sum.values[i] = sum.values[i].value_or(0) + *row.values[i];
+    HistFileRow& all = entries_[entry];
+    if (all.hits == 0) order_.push_back(entry);
+    for (std::size_t i = 0; i < all.values.size() && i < row.values.size(); ++i)
+      if (row.values[i]) all.values[i] = together(table.values[i], all, i, row);
+    all.hits += row.hits;
     slice.hits.emplace_back(entry, row.hits);
   }
   addSlice(std::move(slice));

@@ -14,9 +14,10 @@ using ::testing::Pair;
 
 record::HistFileTable tableOf(const std::string& trigger, const std::string& rows, std::uint64_t hits,
                               const std::string& heading = {}) {
-  const auto tables = record::read_hist_file(
-      (heading.empty() ? std::string() : "# " + heading + "\n") + "# event histogram\n#\n# trigger info: " + trigger +
-      " [active]\n#\n\n" + rows + "\nTotals:\n    Hits: " + std::to_string(hits) + "\n    Entries: 1\n    Dropped: 0\n");
+  const auto tables =
+      record::read_hist_file((heading.empty() ? std::string() : "# " + heading + "\n") +
+                             "# event histogram\n#\n# trigger info: " + trigger + " [active]\n#\n\n" + rows +
+                             "\nTotals:\n    Hits: " + std::to_string(hits) + "\n    Entries: 1\n    Dropped: 0\n");
   EXPECT_EQ(tables.size(), 1u);
   return tables.at(0);
 }
@@ -60,6 +61,11 @@ TEST(GuiHistogramTrack, SpansAddUp) {
   EXPECT_EQ(track.entries()[0].values[0], 100u);
   ASSERT_EQ(track.slices().size(), 2u);
   EXPECT_EQ(track.slices()[1].from_s, 1);
+  HistogramTrack least;
+  const std::string by = "hist:keys=fd:vals=hitcount,len.min,len.max,len.avg:sort=hitcount:size=2048";
+  least.takeSpan(tableOf(by, "{ fd: 3 } hitcount: 1  len (min): 5  len (max): 7  len (avg): 6.00\n", 1));
+  least.takeSpan(tableOf(by, "{ fd: 3 } hitcount: 3  len (min): -2  len (max): 6  len (avg): 2.00\n", 3));
+  EXPECT_THAT(least.entries()[0].values, ElementsAre(-2.0, 7.0, 3.0));
   EXPECT_FALSE(track.goesOn(tableOf("hist:keys=fd:vals=hitcount:sort=hitcount:size=2048", "", 0)));
 }
 

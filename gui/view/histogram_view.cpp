@@ -80,9 +80,7 @@ double HistogramView::lineHeight() const {
   return std::clamp((height() - headHeight()) / static_cast<double>(picture_.lines.size()), kLowestRange, textHeight());
 }
 
-double HistogramView::headHeight() const {
-  return picture_.slices.size() >= kSlicesWorthAMap ? textHeight() : 0;
-}
+double HistogramView::headHeight() const { return picture_.slices.size() >= kSlicesWorthAMap ? textHeight() : 0; }
 
 HistogramView::Columns HistogramView::columns() const {
   const double all = width();
@@ -204,8 +202,8 @@ void HistogramView::paintEvent(QPaintEvent* event) {
 void HistogramView::setCurrent(std::optional<std::size_t> line) {
   if (line == current_) return;
   current_ = line;
-  setAccessibleDescription(line ? tr("%1: %2 hits").arg(picture_.lines[*line].label, grouped(picture_.lines[*line].hits))
-                                : QString());
+  setAccessibleDescription(
+      line ? tr("%1: %2 hits").arg(picture_.lines[*line].label, grouped(picture_.lines[*line].hits)) : QString());
   update();
   Q_EMIT currentChanged();
 }

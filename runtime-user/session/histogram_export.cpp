@@ -88,7 +88,7 @@ void append_json_row(const HistSnapshot& snapshot, const HistSnapshot::Row& row,
   for (const std::size_t i : shown_values(histogram)) {
     if (!std::exchange(is_first, false)) out += ',';
     append_member(values[i], out);
-    out += number_text(histogram.values[i], row.values[i]);
+    out += value_text(histogram.values[i], row.values[i], row.hits);
   }
   out += "}}";
 }
@@ -191,7 +191,8 @@ class Exposition {
   std::string text() const {
     std::string out;
     append_family("kevtrace_hits", "counter", "Hits of an event by the keys of its histogram", hits_, out);
-    append_family("kevtrace_values", "gauge", "Sums of values by the keys of their histogram", values_, out);
+    append_family("kevtrace_values", "gauge",
+                  "Values by the keys of their histogram: sums where nothing else is asked for", values_, out);
     append_distributions(out);
     append_family("kevtrace_dropped_hits", "counter", "Hits that a histogram had no room for", dropped_, out);
     return out + "# EOF\n";
@@ -200,7 +201,8 @@ class Exposition {
  private:
   struct Number {
     std::uint64_t value = 0;
-    bool is_signed = false;
+    HistField field = {};    // whose value it is; of a count none
+    std::uint64_t hits = 0;  // of the value
   };
   using Samples = std::map<std::string, Number>;           // by labels
   using Buckets = std::map<std::uint64_t, std::uint64_t>;  // hits by the key's number
@@ -217,8 +219,7 @@ class Exposition {
     if (samples.empty()) return;
     append_head(name, type, help, out);
     for (const auto& [labels, number] : samples) {
-      const auto text = number.is_signed ? fmt::format("{}", static_cast<std::int64_t>(number.value))
-                                         : fmt::format("{}", number.value);
+      const std::string text = value_text(number.field, number.value, number.hits);
       out += fmt::format("{}{}{{{}}} {}\n", name, type == "counter" ? "_total" : "", labels, text);
     }
   }
@@ -283,8 +284,8 @@ class Exposition {
       }
       for (const std::size_t i : shown_values(histogram)) {
         const HistField& field = histogram.values[i];
-        Number& sum = values_[fmt::format("{},of={}", labels, label_value(values[i]))];
-        sum = {sum.value + row.values[i], field.is_signed};
+        Number& kept = values_[fmt::format("{},of={}", labels, label_value(values[i]))];
+        kept = {model::fold_value(field, kept.value, row.values[i], kept.hits == 0), field, kept.hits + row.hits};
       }
     }
     dropped_[own].value += snapshot.dropped;
@@ -328,7 +329,8 @@ std::string HistogramExport::csv(const HistSnapshot& snapshot, unsigned number, 
       out += ',' + csv_cell(plain_text(histogram.keys[i], row.keys[i]),
                             is_number(histogram.keys[i]) ? record::CellKind::Number : record::CellKind::Text);
     out += fmt::format(",{}", row.hits);
-    for (const std::size_t i : shown_values(histogram)) out += ',' + number_text(histogram.values[i], row.values[i]);
+    for (const std::size_t i : shown_values(histogram))
+      out += ',' + value_text(histogram.values[i], row.values[i], row.hits);
     out += "\n";
   }
   return out;

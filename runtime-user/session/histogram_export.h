@@ -20,8 +20,8 @@ enum class HistogramForm : std::uint8_t {
   OpenMetrics,  // one exposition, https://prometheus.io/docs/specs/om/open_metrics_spec/ 1.0
 };
 
-// From "text", "json", "csv", "openmetrics" or "heat"; nullopt: none of them. By a file's ending: .json, .csv, .prom, else
-// Text.
+// From "text", "json", "csv", "openmetrics" or "heat"; nullopt: none of them. By a file's ending: .json, .csv, .prom,
+// else Text.
 std::optional<HistogramForm> histogram_form(std::string_view name);
 HistogramForm histogram_form_of_file(std::string_view file);
 

@@ -153,13 +153,12 @@ std::string HistogramHeat::measured(const HistSnapshot& snapshot, std::size_t ke
   for (const auto& [text, group] : largest) label = std::max(label, columns_of(text));
   std::string out;
   const bool has_grown = axis.seen.size() != known || label > axis.label;
-  if (axis.seen.size() != known)
-    axis.lines = record::bucket_lines(kind_of(histogram.keys[key]), axis.seen, kMostCells);
+  if (axis.seen.size() != known) axis.lines = record::bucket_lines(kind_of(histogram.keys[key]), axis.seen, kMostCells);
   axis.label = std::max(axis.label, label);
   if (has_grown || last_ != name)
     out += fmt::format("{}|{}| {:>12} {:>10} {:>10} {:>10}\n",
-                       std::string(kTimeColumns + axis.label + (axis.label ? 1 : 0), ' '), axis_text(histogram.keys[key], axis.lines),
-                       "hits", "p50", "p99", "max");
+                       std::string(kTimeColumns + axis.label + (axis.label ? 1 : 0), ' '),
+                       axis_text(histogram.keys[key], axis.lines), "hits", "p50", "p99", "max");
   for (const auto& [text, group] : largest) {
     out += time_text(span);
     if (axis.label) out += padded(text, axis.label) + ' ';

@@ -38,6 +38,12 @@ std::string_view modifier_of(const HistField& field) {
       return ".percent";
     case HistModifier::Graph:
       return ".graph";
+    case HistModifier::Least:
+      return ".min";
+    case HistModifier::Greatest:
+      return ".max";
+    case HistModifier::Average:
+      return ".avg";
     case HistModifier::None:
     case HistModifier::Stacktrace:
       return "";
@@ -76,6 +82,10 @@ std::vector<std::string> names_of(const std::vector<HistField>& fields) {
   for (const HistField& field : fields)
     names.push_back((field.name.empty() ? field.listed : field.name) + std::string(modifier_of(field)));
   return unique_names(names);
+}
+
+std::string value_text(const HistField& field, std::uint64_t kept, std::uint64_t hits) {
+  return model::is_statistic(field.modifier) ? engine::statistic_text(field, kept, hits) : number_text(field, kept);
 }
 
 std::uint64_t bucket_end(const HistField& key, std::uint64_t begin) {

@@ -13,6 +13,8 @@ namespace kevt::session {
 bool has_name(model::HistModifier modifier);
 // With its sign, if the field has one.
 std::string number_text(const model::HistField& field, std::uint64_t number);
+// What an entry with so many hits shows of a value: HistSnapshot::Row::values.
+std::string value_text(const model::HistField& field, std::uint64_t kept, std::uint64_t hits);
 // 2^exponent, which may be 2^64.
 std::string power_text(std::uint64_t exponent);
 // The names, of which a repeated one gets a number.

@@ -1,7 +1,8 @@
 // An event's hits count histograms by themselves if nothing else is wanted of the hits:
 //
 //   one instance alone has the event on, softly off, for its own histograms and nothing else
-//   each of these histograms is made of numbers and texts of the hit: no stacks, time stamps, variables, actions
+//   each of these histograms is made of numbers and texts of the hit: no stacks, time stamps, variables, actions, and
+//   no least or greatest value, which no difference of two readings has
 //   every target's runtime takes such code, for so many of them
 //
 // Gates do not matter: a histogram counts while tracing is off. set_event_pid does, and is left to the reader. A hit
@@ -38,6 +39,7 @@ std::optional<model::HitMeasure> measure_of(HistModifier modifier) {
     case HistModifier::Syscall:
     case HistModifier::Percent:
     case HistModifier::Graph:
+    case HistModifier::Average:
       return model::HitMeasure::Itself;
     case HistModifier::Log2:
       return model::HitMeasure::Log2;
@@ -46,6 +48,8 @@ std::optional<model::HitMeasure> measure_of(HistModifier modifier) {
     case HistModifier::LogLinear:
       return model::HitMeasure::LogLinear;
     case HistModifier::Usecs:
+    case HistModifier::Least:
+    case HistModifier::Greatest:
     case HistModifier::Stacktrace:
       return std::nullopt;
   }

@@ -14,7 +14,7 @@ struct HistSnapshot {
   struct Row {
     std::vector<HistCell> keys;  // by Histogram::keys
     std::uint64_t hits = 0;
-    std::vector<std::uint64_t> values;  // sums, by Histogram::values
+    std::vector<std::uint64_t> values;  // as HistEntry::sums
   };
   std::string event;  // "GROUP:NAME"; in an instance "INSTANCE/GROUP:NAME"
   model::Trigger trigger;

@@ -2,6 +2,8 @@
 // Here `size=` is a hint of the language and nothing more: entries come as they are needed, up to kMaxBytes.
 #include "runtime-user/engine/histograms/hist_table.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <compare>
 #include <cstring>
@@ -29,17 +31,40 @@ std::strong_ordering compare_key(const model::HistField& key, std::size_t offset
   return static_cast<std::int64_t>(left) <=> static_cast<std::int64_t>(right);
 }
 
+double average_of(const model::HistField& value, std::uint64_t sum, std::uint64_t hits) {
+  const double all = value.is_signed ? static_cast<double>(static_cast<std::int64_t>(sum)) : static_cast<double>(sum);
+  return all / static_cast<double>(hits);
+}
+
+std::strong_ordering compare_values(const model::HistField& value, std::size_t index, const HistEntry& a,
+                                    const HistEntry& b) {
+  const std::uint64_t left = a.sums[index], right = b.sums[index];
+  if (value.modifier == model::HistModifier::Average) {
+    const double one = average_of(value, left, a.hits), other = average_of(value, right, b.hits);
+    return one < other   ? std::strong_ordering::less
+           : one > other ? std::strong_ordering::greater
+                         : std::strong_ordering::equal;
+  }
+  if (!value.is_signed || !model::is_statistic(value.modifier)) return left <=> right;  // sums: as kernels do
+  return static_cast<std::int64_t>(left) <=> static_cast<std::int64_t>(right);
+}
+
 // `column` counts as in HistSortKey.
 std::strong_ordering compare_column(const Histogram& histogram, std::span<const std::size_t> offsets,
                                     std::uint32_t column, const HistEntry& a, const HistEntry& b) {
   if (column == 0) return a.hits <=> b.hits;
   const std::size_t values = histogram.values.size();
-  if (column <= values) return a.sums[column - 1] <=> b.sums[column - 1];
+  if (column <= values) return compare_values(histogram.values[column - 1], column - 1, a, b);
   const std::size_t key = column - 1 - values;
   return compare_key(histogram.keys[key], offsets[key], a.key, b.key);
 }
 
 }  // namespace
+
+std::string statistic_text(const model::HistField& value, std::uint64_t kept, std::uint64_t hits) {
+  if (value.modifier == model::HistModifier::Average) return fmt::format("{:.2f}", average_of(value, kept, hits));
+  return value.is_signed ? fmt::format("{}", static_cast<std::int64_t>(kept)) : fmt::format("{}", kept);
+}
 
 std::vector<std::size_t> key_offsets(const Histogram& histogram) {
   std::vector<std::size_t> offsets;

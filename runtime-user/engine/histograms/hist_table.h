@@ -17,7 +17,7 @@ namespace kevt::engine {
 struct HistEntry {
   std::string key;  // keys back to back: numbers 8 bytes, texts and stacks as many as their HistField says
   std::uint64_t hits = 0;
-  std::vector<std::uint64_t> sums;  // of Histogram::values
+  std::vector<std::uint64_t> sums;  // of Histogram::values; of `.min` and `.max` the least, the greatest
   struct Variable {
     HistValue value;
     bool is_set = false;
@@ -77,6 +77,8 @@ class HistTable {
   std::unordered_map<std::string, std::unique_ptr<HistEntry>, Hash, std::equal_to<>> entries_;
 };
 
+// A value that is_statistic(), of an entry with so many hits (at least 1): with its sign; an average with two decimals.
+std::string statistic_text(const model::HistField& value, std::uint64_t kept, std::uint64_t hits);
 // Where each key begins in HistEntry::key.
 std::vector<std::size_t> key_offsets(const model::Histogram& histogram);
 // How many variables an entry has: its own, those made for actions, and what onmax() and onchange() keep.

@@ -104,6 +104,9 @@ class Text {
       case HistModifier::Usecs:
       case HistModifier::Percent:
       case HistModifier::Graph:
+      case HistModifier::Least:
+      case HistModifier::Greatest:
+      case HistModifier::Average:
       case HistModifier::Stacktrace:
         break;
     }
@@ -148,10 +151,13 @@ class Text {
     return std::string(length, '#') + std::string(kColumns - length, ' ');
   }
 
-  void append_value(const HistField& field, std::uint64_t value, const Range& range) {
+  void append_value(const HistField& field, std::uint64_t value, std::uint64_t hits, const Range& range) {
     const std::string& name = field.name;
     auto to = std::back_inserter(out_);
-    if (field.modifier == HistModifier::Percent) {
+    if (model::is_statistic(field.modifier)) {
+      fmt::format_to(to, " {} ({}): {:>10}", name, model::statistic_word(field.modifier),
+                     statistic_text(field, value, hits));
+    } else if (field.modifier == HistModifier::Percent) {
       const auto part = share(value, range.total);
       if (part)
         fmt::format_to(to, " {} (%): {:>3}.{:02}", name, *part / 100, *part % 100);
@@ -172,7 +178,7 @@ class Text {
     for (std::size_t i = 0; i < hist_.values.size(); ++i) {
       if (hist_.values[i].source == HistSource::Expression) continue;
       out_ += ' ';
-      append_value(hist_.values[i], entry.sums[i], ranges_[i]);
+      append_value(hist_.values[i], entry.sums[i], entry.hits, ranges_[i]);
     }
     for (const model::HistAction& action : hist_.actions) append_tracked(action, entry);
     out_ += '\n';

@@ -225,7 +225,9 @@ HistOutcome HistogramSet::count(const model::Trigger& trigger, HistHit hit, std:
   if (!entry) return outcome;
   outcome.is_counted = true;
   const HistKnown known{references, entry->comm};
-  for (std::size_t i = 0; i < plan.values.size(); ++i) entry->sums[i] += plan.values[i].read(hit, known).number;
+  for (std::size_t i = 0; i < plan.values.size(); ++i)
+    entry->sums[i] = model::fold_value(histogram.values[i], entry->sums[i], plan.values[i].read(hit, known).number,
+                                       entry->hits == 1);
   for (const Plan::Assignment& one : plan.variables)
     entry->variables[one.variable] = {one.reader.read(hit, known), true};
   if (!resolve(histogram, plan, key, Owner::Self, references)) return outcome;

@@ -325,5 +325,29 @@ TEST_F(HistogramTest, AClockThatIsNotThereIsNamed) {
   EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("there is no trace clock `x86-tsc` here"));
 }
 
+TEST_F(HistogramTest, LeastGreatestAndAverage) {
+  define("p:sg open64 fd=%di:u32 ret=%si:s32\n");
+  ASSERT_EQ(trigger("sg", "hist:keys=fd:vals=ret.min,ret.max,ret.avg,ret:sort=ret.max.descending"), 0);
+  const auto call = [&](std::uint32_t fd, std::int32_t ret) {
+    auto bytes = payload(fd);
+    bytes.resize(bytes.size() + 4);
+    std::memcpy(bytes.data() + bytes.size() - 4, &ret, sizeof ret);
+    hit("sg", bytes);
+  };
+  for (const std::int32_t ret : {-7, 100, 4, 0}) call(3, ret);
+  for (const std::int32_t ret : {-5, -2, -9}) call(4, ret);
+  EXPECT_EQ(entries("sg"),
+            "{ fd:          3 } hitcount:          4  ret (min):         -7  ret (max):        100  ret (avg):      "
+            "24.25  ret:         97\n"
+            "{ fd:          4 } hitcount:          3  ret (min):         -9  ret (max):         -2  ret (avg):      "
+            "-5.33  ret: 18446744073709551600\n");
+  // A reading of its own begins anew, also with the least and the greatest.
+  tracing_.triggers().take_histograms(tracing_.top(), std::array{&event("sg")}, TriggerFiles::HistForms::Texts);
+  call(3, 5);
+  EXPECT_THAT(text("sg"),
+              HasSubstr("ret (min):          5  ret (max):          5  ret (avg):       5.00  ret:          5\n"));
+  EXPECT_THAT(text("sg"), Not(HasSubstr("fd:          4")));
+}
+
 }  // namespace
 }  // namespace kevt::engine

@@ -11,14 +11,14 @@ namespace {
 constexpr std::uint64_t kGreatest = ~std::uint64_t{0};
 
 // The end of a line of `width` numbers that begins at `from`.
-std::uint64_t end_of(std::uint64_t from, std::uint64_t width) { return from + std::min(width - 1, kGreatest - from); }
+std::uint64_t line_end(std::uint64_t from, std::uint64_t width) { return from + std::min(width - 1, kGreatest - from); }
 
 // From `from` on, each line as wide as `width(its begin)`, until one has `to`; nullopt: there would be too many.
 std::optional<std::vector<HistFileRange>> lines_of(std::uint64_t from, std::uint64_t to, std::size_t most,
                                                    const std::function<std::uint64_t(std::uint64_t)>& width) {
   std::vector<HistFileRange> lines;
   while (lines.size() < most) {
-    lines.push_back({from, end_of(from, width(from))});
+    lines.push_back({from, line_end(from, width(from))});
     if (lines.back().to >= to) return lines;
     from = lines.back().to + 1;
   }

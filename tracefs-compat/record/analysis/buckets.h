@@ -1,5 +1,5 @@
-// Hits by buckets of numbers: percentiles, and the axis of a heat map or of bars, which has few ranges of numbers without
-// gaps, each of which takes whole buckets.
+// Hits by buckets of numbers: percentiles, and the axis of a heat map or of bars, which has few ranges of numbers
+// without gaps, each of which takes whole buckets.
 //
 //   .log2 3 and 6 are there       5-8, 9-16, 17-32, 33-64
 //   .buckets=10, 0-9 and 30-39    0-9, 10-19, 20-29, 30-39; with less room 0-19, 20-39

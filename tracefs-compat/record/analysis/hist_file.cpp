@@ -18,9 +18,18 @@ std::string_view without_padding(std::string_view text) {
   return text.substr(begin, text.find_last_not_of(kBlanks) + 1 - begin);
 }
 
-std::optional<std::uint64_t> number(std::string_view text, int base = 10) {
+std::optional<std::uint64_t> hist_number(std::string_view text, int base = 10) {
   std::uint64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return value;
+}
+
+// A value: a sum, or with sign and decimals.
+std::optional<double> value_of(const HistFileColumn& column, std::string_view text) {
+  if (column.modifier == "hex") return hist_number(text, 16);
+  double value = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
   if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
   return value;
 }
@@ -69,7 +78,7 @@ void read_heading(std::string_view text, HistFileTable& table) {
 // "~ 2^5": over 16, up to 32; the kernel puts 0 and 1 into 2^0.
 std::optional<HistFileRange> power_range(std::string_view text) {
   if (!text.starts_with("~ 2^")) return std::nullopt;
-  const auto exponent = number(text.substr(4));
+  const auto exponent = hist_number(text.substr(4));
   if (!exponent || *exponent > 64) return std::nullopt;
   if (*exponent == 0) return HistFileRange{0, 1};
   const std::uint64_t from = (std::uint64_t{1} << (*exponent - 1)) + 1;
@@ -80,7 +89,7 @@ std::optional<HistFileRange> power_range(std::string_view text) {
 std::optional<HistFileRange> bucket_range(std::string_view text) {
   if (!text.starts_with("~ ")) return std::nullopt;
   text.remove_prefix(2);
-  const auto from = number(take(text, "-")), to = number(text);
+  const auto from = hist_number(take(text, "-")), to = hist_number(text);
   if (!from || !to || *to < *from) return std::nullopt;
   return HistFileRange{*from, *to};
 }
@@ -89,7 +98,7 @@ std::optional<HistFileRange> bucket_range(std::string_view text) {
 std::optional<std::uint64_t> bracketed(std::string_view text) {
   const std::size_t begin = text.rfind('[');
   if (begin == std::string_view::npos || !text.ends_with(']')) return std::nullopt;
-  return number(without_padding(text.substr(begin + 1, text.size() - begin - 2)));
+  return hist_number(without_padding(text.substr(begin + 1, text.size() - begin - 2)));
 }
 
 std::optional<HistFileRange> range_of(std::string_view modifier, std::string_view text) {
@@ -97,19 +106,19 @@ std::optional<HistFileRange> range_of(std::string_view modifier, std::string_vie
   if (modifier == "loglinear" || modifier.starts_with("buckets")) return bucket_range(text);
   std::optional<std::uint64_t> one;
   if (modifier == "hex")
-    one = number(text, 16);
+    one = hist_number(text, 16);
   else if (modifier == "sym" || modifier == "sym-offset")
-    one = text.starts_with('[') ? number(text.substr(1, text.find(']') - 1), 16) : std::nullopt;
+    one = text.starts_with('[') ? hist_number(text.substr(1, text.find(']') - 1), 16) : std::nullopt;
   else if (modifier == "execname" || modifier == "syscall")
     one = bracketed(text);
   else
-    one = number(text);
+    one = hist_number(text);
   if (!one) return std::nullopt;
   return HistFileRange{*one, *one};
 }
 
 // A line for each frame becomes one line.
-std::string in_one_line(std::string_view text) {
+std::string frames_in_a_line(std::string_view text) {
   std::string line;
   while (!text.empty()) {
     const std::string_view frame = without_padding(take(text, "\n"));
@@ -121,9 +130,9 @@ std::string in_one_line(std::string_view text) {
 }
 
 // What stands behind a key's name: nothing but blanks is cut, since a text may be anything.
-HistFileCell cell_of(const HistFileColumn& column, std::string_view text) {
+HistFileCell hist_cell(const HistFileColumn& column, std::string_view text) {
   text = without_padding(text);
-  if (text.find('\n') != std::string_view::npos) return {in_one_line(text), std::nullopt};
+  if (text.find('\n') != std::string_view::npos) return {frames_in_a_line(text), std::nullopt};
   return {std::string(text), range_of(column.modifier, text)};
 }
 
@@ -136,7 +145,7 @@ bool read_keys(std::string_view text, const HistFileTable& table, HistFileRow& r
     const std::string next = i + 1 < table.keys.size() ? ", " + table.keys[i + 1].name + ':' : std::string();
     const std::size_t end = next.empty() ? text.size() : text.find(next);
     if (end == std::string_view::npos) return false;
-    row.keys.push_back(cell_of(table.keys[i], text.substr(0, end)));
+    row.keys.push_back(hist_cell(table.keys[i], text.substr(0, end)));
     text.remove_prefix(std::min(text.size(), end + 2));
   }
   return true;
@@ -152,10 +161,10 @@ void read_values(std::string_view text, const HistFileTable& table, HistFileRow&
     if (begin == std::string_view::npos) return std::nullopt;
     return rest.substr(begin, rest.find_first_of(" \n\t", begin) - begin);
   };
-  if (const auto hits = behind("hitcount:")) row.hits = number(*hits).value_or(0);
+  if (const auto hits = behind("hitcount:")) row.hits = hist_number(*hits).value_or(0);
   for (const HistFileColumn& column : table.values) {
-    const auto value = behind(column.name + ':');
-    row.values.push_back(value ? number(*value, column.modifier == "hex" ? 16 : 10) : std::nullopt);
+    const auto value = behind(column.is_statistic() ? column.name + " (" + column.modifier + "):" : column.name + ':');
+    row.values.push_back(value ? value_of(column, *value) : std::nullopt);
   }
 }
 
@@ -180,6 +189,8 @@ bool begins_part(std::string_view line) {
 bool HistFileColumn::is_measuring() const {
   return modifier == "log2" || modifier == "loglinear" || modifier.starts_with("buckets");
 }
+
+bool HistFileColumn::is_statistic() const { return modifier == "min" || modifier == "max" || modifier == "avg"; }
 
 std::optional<std::size_t> HistFileTable::measuring_key() const {
   std::optional<std::size_t> found;
@@ -214,9 +225,9 @@ std::vector<HistFileTable> read_hist_file(std::string_view text) {
     } else if (part.starts_with("Totals:")) {
       are_rows = false;
     } else if (!tables.empty() && part.starts_with("    Hits: ")) {
-      tables.back().hits = number(without_padding(part.substr(10))).value_or(0);
+      tables.back().hits = hist_number(without_padding(part.substr(10))).value_or(0);
     } else if (!tables.empty() && part.starts_with("    Dropped: ")) {
-      tables.back().dropped = number(without_padding(part.substr(13))).value_or(0);
+      tables.back().dropped = hist_number(without_padding(part.substr(13))).value_or(0);
     }
   }
   return tables;

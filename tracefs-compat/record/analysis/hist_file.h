@@ -18,6 +18,8 @@ struct HistFileColumn {
   std::string modifier;  // "log2", "buckets=16", "sym"; empty: none
   // Whether a key's number is a bucket of numbers.
   bool is_measuring() const;
+  // Whether a value is the least, the greatest or the average instead of the sum.
+  bool is_statistic() const;
   friend bool operator==(const HistFileColumn&, const HistFileColumn&) = default;
 };
 
@@ -36,13 +38,13 @@ struct HistFileCell {
 struct HistFileRow {
   std::vector<HistFileCell> keys;  // by HistFileTable::keys
   std::uint64_t hits = 0;
-  std::vector<std::optional<std::uint64_t>> values;  // by HistFileTable::values; nullopt: no number is shown
+  std::vector<std::optional<double>> values;  // by HistFileTable::values; nullopt: no number is shown
 };
 
 struct HistFileTable {
-  std::string event;                    // "GROUP:NAME" of the heading that recordings have; else empty
-  double from_s = 0, to_s = 0;          // of that heading: the span that was counted; both 0: the whole run
-  std::string trigger;                  // "hist:keys=…", as it was written
+  std::string event;            // "GROUP:NAME" of the heading that recordings have; else empty
+  double from_s = 0, to_s = 0;  // of that heading: the span that was counted; both 0: the whole run
+  std::string trigger;          // "hist:keys=…", as it was written
   bool is_paused = false;
   std::vector<HistFileColumn> keys;
   std::vector<HistFileColumn> values;  // without hitcount

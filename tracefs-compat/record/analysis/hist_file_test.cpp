@@ -81,7 +81,8 @@ TEST(HistFile, NamesBucketsAndShares) {
   const auto tables = read_hist_file(
       "# trigger info: hist:keys=common_pid.execname,id.syscall,len.buckets=16,ret.loglinear:"
       "vals=hitcount.percent,len.graph:sort=hitcount:size=2048 [active]\n#\n\n"
-      "{ common_pid: cat             [      4711], id: sys_read                      [  0], len: ~ 16-31, ret: ~ 128-129 } "
+      "{ common_pid: cat             [      4711], id: sys_read                      [  0], len: ~ 16-31, ret: ~ "
+      "128-129 } "
       "hitcount (%):  75.00 len: ##########          \n"
       "{ common_pid: <idle>          [         0], id: unknown_syscall               [999], len: 5, ret: ~ 3-1 } "
       "hitcount (%):  25.00 len:                     \n");
@@ -99,12 +100,24 @@ TEST(HistFile, NamesBucketsAndShares) {
   EXPECT_FALSE(tables[0].rows[1].keys[3].range);
 }
 
+TEST(HistFile, LeastGreatestAndAverage) {
+  const auto tables = read_hist_file(
+      "# trigger info: hist:keys=fd:vals=hitcount,ret.min,ret.max,ret.avg,ret:sort=hitcount:size=2048 [active]\n#\n\n"
+      "{ fd:          3 } hitcount:          4  ret (min):         -7  ret (max):        100  ret (avg):      24.25  "
+      "ret:         97\n");
+  ASSERT_EQ(tables.size(), 1u);
+  ASSERT_EQ(tables[0].rows.size(), 1u);
+  EXPECT_THAT(tables[0].rows[0].values, ElementsAre(-7.0, 100.0, 24.25, 97.0));
+  EXPECT_TRUE(tables[0].values[0].is_statistic());
+  EXPECT_FALSE(tables[0].values[3].is_statistic());
+}
+
 TEST(HistFile, HeadingsOfRecordings) {
   const std::string table =
       "# event histogram\n#\n# trigger info: hist:keys=fd:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n"
       "{ fd:          3 } hitcount:          2\n\nTotals:\n    Hits: 2\n    Entries: 1\n    Dropped: 0\n";
-  const auto tables =
-      read_hist_file("# few/kprobes:read, 1.000 s to 2.500 s\n" + table + "\n\n" + table + "\n# kprobes:open\n" + table);
+  const auto tables = read_hist_file("# few/kprobes:read, 1.000 s to 2.500 s\n" + table + "\n\n" + table +
+                                     "\n# kprobes:open\n" + table);
   ASSERT_EQ(tables.size(), 3u);
   EXPECT_EQ(tables[0].event, "few/kprobes:read");
   EXPECT_EQ(tables[0].to_s, 2.5);
