@@ -11,6 +11,8 @@
 //   define DEFINITION…        lines are typed into the editor, and applied
 //   filter EVENT TEXT         of an event, in its page
 //   trigger EVENT TEXT        likewise
+//   count EVENT KEYS VALUES CONDITION   the page Histogram: its line is filled and written
+//   counted N                 until the histogram has N hits; its table, cells with tabs between
 //   switch EVENT 0|1          the event's switch
 //   file PATH TEXT            the page Directory: a line for the file
 //   show PATH                 the page Directory: what the file reads
@@ -24,12 +26,14 @@
 #include <QDockWidget>
 #include <QLineEdit>
 #include <QTest>
+#include <QTreeView>
 #include <QTreeWidget>
 #include <algorithm>
 #include <iostream>
 #include <string>
 
 #include "gui/app/events_panel.h"
+#include "gui/app/histogram_panel.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/measure_panel.h"
@@ -62,6 +66,11 @@ class Hands {
   bool wait(Condition condition) {
     return QTest::qWaitFor(condition, patience_ms_);
   }
+  // The page that the widget is in comes to the front.
+  static void raise(QWidget& page) {
+    for (QWidget* one = &page; one; one = one->parentWidget())
+      if (auto* dock = qobject_cast<QDockWidget*>(one)) dock->raise();
+  }
   static QStringList no(const QString& why) { return {QStringLiteral("no ") + QString(why).replace('\n', ' ')}; }
   static QStringList ok(QStringList lines = {}) {
     lines.prepend(lines.isEmpty() ? QStringLiteral("ok") : QStringLiteral("ok %1").arg(lines.size()));
@@ -70,6 +79,8 @@ class Hands {
   QStringList afterStart();
   QStringList define(const QStringList& lines);
   QStringList writePage(const QStringList& words, EventsPanel::Tab tab, QLineEdit& edit);
+  QStringList writeCount(const QStringList& words);
+  QStringList counted(std::uint64_t hits);
   QStringList writeFile(const QString& path, const QString& text);
   QStringList answerOfWrite(int before);
   QStringList lines();
@@ -143,6 +154,33 @@ QStringList Hands::writePage(const QStringList& words, EventsPanel::Tab tab, QLi
   return answerOfWrite(before);
 }
 
+QStringList Hands::writeCount(const QStringList& words) {
+  if (!wait([&] { return event(words[1]) != nullptr; })) return no("the tree of events has no " + words[1]);
+  window_.events().select(event(words[1])->system, words[1]);
+  raise(window_.histograms());
+  HistogramPanel& panel = window_.histograms();
+  panel.keys().setText(words[2]);
+  panel.values().setText(words[3]);
+  panel.condition().setText(words[4]);
+  const int before = window_.files().topLevelItemCount();
+  QTest::keyClick(&panel.keys(), Qt::Key_Return);
+  return answerOfWrite(before);
+}
+
+QStringList Hands::counted(std::uint64_t hits) {
+  HistogramPanel& panel = window_.histograms();
+  if (!wait([&] { return panel.track() && panel.track()->hits() >= hits; })) return no("it shows: " + panel.head());
+  QStringList all;
+  const QAbstractItemModel& table = *panel.table().model();
+  for (int row = 0; row < table.rowCount(); ++row) {
+    QStringList cells;
+    for (int column = 0; column < table.columnCount(); ++column)
+      cells.append(table.index(row, column).data().toString().replace(QChar(0x202f), QLatin1Char(' ')));
+    all.append(cells.join(QLatin1Char('\t')));
+  }
+  return ok(all);
+}
+
 QStringList Hands::writeFile(const QString& path, const QString& text) {
   window_.directoryFiles().showFile(path);
   QLineEdit* line = nullptr;
@@ -164,8 +202,7 @@ QStringList Hands::lines() {
 }
 
 QStringList Hands::measured() {
-  for (QWidget* one = &window_.measure(); one; one = one->parentWidget())
-    if (auto* dock = qobject_cast<QDockWidget*>(one)) dock->raise();
+  raise(window_.measure());
   wait([&] { return !window_.measure().isBusy() && window_.measure().table().topLevelItemCount() > 0; });
   QStringList all;
   const auto add = [&](const auto& self, const QTreeWidgetItem* item, int depth) -> void {
@@ -196,6 +233,8 @@ QStringList Hands::obey(const QStringList& words) {
     return writePage(words, EventsPanel::Filter, window_.events().filterEdit());
   if (what == "trigger" && words.size() == 3)
     return writePage(words, EventsPanel::Trigger, window_.events().triggerPage().edit());
+  if (what == "count" && words.size() == 5) return writeCount(words);
+  if (what == "counted") return counted(rest.value(0).toULongLong());
   if (what == "switch" && words.size() == 3) {
     const int before = window_.files().topLevelItemCount();
     if (!wait([&] { return event(words[1]) != nullptr; })) return no("the tree of events has no " + words[1]);

@@ -56,6 +56,7 @@ HistogramPanel::HistogramPanel(TracingService& service, TraceDocument& document,
       group_(new QComboBox(this)),
       keys_(new QLineEdit(this)),
       values_(new QLineEdit(this)),
+      condition_(new QLineEdit(this)),
       head_(new QLabel(this)),
       clear_(button(tr("Clear"), tr("set all its counts to 0"), this)),
       pause_(button(tr("Pause"), tr("stop counting; what was counted stays"), this)),
@@ -137,10 +138,13 @@ void HistogramPanel::makeLine(QWidget* line) {
   keys_->setAccessibleName(tr("Keys"));
   keys_->setPlaceholderText(tr("count by: comm, len.log2, ret.loglinear, addr.sym"));
   values_->setAccessibleName(tr("Values"));
-  values_->setPlaceholderText(tr("sum up: len"));
+  values_->setPlaceholderText(tr("sum up: len, or len.avg, len.max"));
+  condition_->setAccessibleName(tr("Condition"));
+  condition_->setPlaceholderText(tr("if: len > 0"));
   count_->setToolTip(tr("write the trigger: hits are counted, and recorded only where the event is on"));
   row->addWidget(keys_, 2);
   row->addWidget(values_, 1);
+  row->addWidget(condition_, 1);
   for (QWidget* one : std::initializer_list<QWidget*>{count_, clear_, pause_, remove_}) row->addWidget(one);
   connect(clear_, &QToolButton::clicked, this, [this] { writeCommand(QStringLiteral(":clear")); });
   connect(pause_, &QToolButton::clicked, this, [this] {
@@ -154,6 +158,7 @@ void HistogramPanel::makeLine(QWidget* line) {
   connect(count_, &QPushButton::clicked, this, &HistogramPanel::writeCount);
   connect(keys_, &QLineEdit::returnPressed, this, &HistogramPanel::writeCount);
   connect(values_, &QLineEdit::returnPressed, this, &HistogramPanel::writeCount);
+  connect(condition_, &QLineEdit::returnPressed, this, &HistogramPanel::writeCount);
 }
 
 std::shared_ptr<const HistogramTrack> HistogramPanel::track() const {
@@ -333,7 +338,7 @@ void HistogramPanel::writeCount() {
                                     .values = values_->text().trimmed(),
                                     .sort = {},
                                     .count = {},
-                                    .filter = {}}));
+                                    .filter = condition_->text().trimmed()}));
 }
 
 void HistogramPanel::writeCommand(const QString& command) {

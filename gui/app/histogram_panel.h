@@ -39,6 +39,7 @@ class HistogramPanel : public QWidget {
   QTreeView& table() { return *table_; }
   QLineEdit& keys() { return *keys_; }
   QLineEdit& values() { return *values_; }
+  QLineEdit& condition() { return *condition_; }
   // Which of several histograms, and which entries of it.
   QComboBox& histogram() { return *which_; }
   QComboBox& group() { return *group_; }
@@ -79,7 +80,7 @@ class HistogramPanel : public QWidget {
   ShownEvent event_;
   std::vector<std::shared_ptr<HistogramTrack>> tracks_;
   QComboBox *which_, *group_;
-  QLineEdit *keys_, *values_;
+  QLineEdit *keys_, *values_, *condition_;
   QLabel* head_;
   QToolButton *clear_, *pause_, *remove_, *shown_, *recorded_;
   QPushButton* count_;

@@ -120,6 +120,29 @@ def counted_each_once(text):
     expect("    Hits: 100\n    Entries: 100\n    Dropped: 0\n" in text, True)
 
 
+# All values lie in one bucket.
+STATISTICS = f"hist:keys=i.loglinear:vals=i.min,i.max,i.avg {OURS}"
+
+
+def has_statistics(text):
+    expect([line for line in text.splitlines() if line.startswith("{")],
+           [f"{{ i: ~ 3997696-4030463 }} hitcount:        100  i (min): {BASE:10}  i (max): {BASE + 99:10}  i (avg): {BASE + 49.5:10.2f}"])
+    expect(f"Percentiles of i:\n    p50: {4030463:10} " in text, True)
+
+
+def statistics_in_run(world):
+    has_statistics(run(world, "-e", world.step, "--hist", f"step: {STATISTICS.removeprefix('hist:')}"))
+
+
+def statistics_in_script(world):
+    has_statistics(run(world, "-p", written(world, world.step, "  enable 0", f"  trigger {STATISTICS}")))
+
+
+def statistics_in_mount(world):
+    mount, _ = mounted(world, world.step, files=[("events/kprobes/step/trigger", STATISTICS)])
+    with_mount(mount, lambda: has_statistics(mount.read("events/kprobes/step/hist")))
+
+
 def counted_in_run(world):
     counted_each_once(run(world, "-e", world.step, "--hist", f"step: {COUNT.removeprefix('hist:')}"))
     counted_each_once(run(world, "-e", world.step, "--trigger", f"step: {COUNT}"))
@@ -471,6 +494,15 @@ def counted_in_window(world):
         counted_each_once(window.shown("events/kprobes/step/hist", lambda text: "Hits: 100" in text))
 
 
+def statistics_in_window(world):
+    """By the page Histogram: its line, its table."""
+    with Window(world) as window:
+        window.start(world.step)
+        window.do("count", "step", "i.loglinear", "i.min,i.max,i.avg", OURS.removeprefix("if "))
+        window.hit()
+        expect(window.do("counted", "100"), "~ 3997696-4030463\t100\t100.00 %\t4 000 000\t4 000 099\t4000049.50\n")
+
+
 def latencies_in_window(world):
     with Window(world) as window:
         window.start(TOOK, world.step, world.other)
@@ -615,6 +647,8 @@ def table(world, runtime):
         "trigger `snapshot`": {"command line": "no: records are written as they come; nothing is kept that could be set aside", "mount": snapshot_in_mount},
         "trigger `stacktrace`": {"command line": stacktrace_in_run, "script": stacktrace_in_script, "mount": stacktrace_in_mount},
         "trigger `hist`": {"command line": counted_in_run, "script": counted_in_script, "mount": counted_in_mount},
+        "`.loglinear`, `.min .max .avg` of `hist`": {"command line": statistics_in_run, "script": statistics_in_script, "mount": statistics_in_mount,
+                                                     "window": statistics_in_window},
         "`hist` variables, synthetic events": {"command line": latencies_in_run, "script": latencies_in_script, "mount": latencies_in_mount},
         "a stack for every record": {"command line": all_stacks_in_run, "script": all_stacks_in_script, "mount": all_stacks_in_mount},
         "instances": {"command line": instance_in_run, "script": instance_in_script, "mount": instance_in_mount},
