@@ -8,10 +8,12 @@ import os
 import random
 import re
 import resource
+import select
 import shutil
 import signal
 import subprocess
 import tempfile
+import threading
 
 from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
 from mounted import MountTest
@@ -344,6 +346,45 @@ class CountedInAMount(MountTest):
             # A child that was forked keeps the code that it has: what was taken out since filters all.
             self.assertEqual(counted, recorded + aggregated)
             self.assertLessEqual(dropped, lost)
+
+
+class PolledInAMount(MountTest):
+    """poll(2) on the file `hist`, as kernels from 6.14 on have it."""
+    COMMAND = (os.path.join(PROGRAMS, "steps"),)
+
+    def hit(self, count):
+        self.target.stdin.write(f"0 {count} 1\n")
+        self.target.stdin.flush()
+
+    def test_it_waits_for_hits(self):
+        self.echo("p:step steps:step i=%di:u64\n", "kprobe_events")
+        self.echo("hist:keys=i", "events/kprobes/step/trigger")
+        with open(self.path("events/kprobes/step/hist")) as file:
+            asked = select.poll()
+            asked.register(file, select.POLLIN | select.POLLPRI)
+
+            def events(wait_ms):
+                return [event for _, event in asked.poll(wait_ms)]
+            self.assertEqual(events(0), [])
+            self.hit(3)
+            self.assertEqual(self.target.stdout.readline(), "done\n")
+            self.assertEqual(events(20000), [select.POLLIN | select.POLLPRI])
+            self.assertEqual(events(0), [select.POLLIN])  # told once, and not read yet
+            self.assertIn("Hits: 3\n", file.read())
+            self.assertEqual(events(0), [])
+            # Who waits already is woken.
+            later = threading.Timer(0.2, self.hit, (2,))
+            later.start()
+            self.assertEqual(events(20000), [select.POLLIN | select.POLLPRI])
+            later.join()
+            self.assertEqual(self.target.stdout.readline(), "done\n")
+            file.seek(0)
+            self.assertIn("Hits: 5\n", file.read())
+            self.echo("hist:keys=i:clear", "events/kprobes/step/trigger")
+            self.assertEqual(events(20000), [select.POLLIN | select.POLLPRI])
+            self.echo("!hist:keys=i", "events/kprobes/step/trigger")
+            self.echo("-:step\n", "kprobe_events")
+            self.assertEqual(events(20000), [select.POLLERR])
 
 
 if __name__ == "__main__":

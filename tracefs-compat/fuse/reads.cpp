@@ -70,12 +70,17 @@ void poll_file(fuse_req_t request, fuse_ino_t, fuse_file_info* info, fuse_pollha
       fuse_reply_err(request, EBADF);
       return;
     }
-    const bool ready = file->second.handle->is_ready();
+    const tree::PollState poll = file->second.handle->poll();
     if (handle) {
       if (file->second.poll) fuse_pollhandle_destroy(file->second.poll);
       file->second.poll = handle;
     }
-    fuse_reply_poll(request, static_cast<unsigned>(POLLOUT | POLLWRNORM | (ready ? POLLIN | POLLRDNORM : 0)));
+    unsigned events = 0;
+    if (poll.is_readable) events |= POLLIN | POLLRDNORM;
+    if (poll.is_writable) events |= POLLOUT | POLLWRNORM;
+    if (poll.has_news) events |= POLLPRI;
+    if (poll.is_gone) events |= POLLERR;
+    fuse_reply_poll(request, events);
   });
 }
 
@@ -87,7 +92,7 @@ void answer_waiting(Mount::State& state) {
     it = ready && try_read(state, *it, tree::Waiting::Allowed) ? state.waiting.erase(it) : std::next(it);
   }
   for (auto& [id, file] : state.files) {
-    if (!file.poll || !file.handle->is_ready()) continue;
+    if (!file.poll || !file.handle->wakes_poll()) continue;
     fuse_lowlevel_notify_poll(file.poll);
     fuse_pollhandle_destroy(file.poll);
     file.poll = nullptr;

@@ -7,6 +7,7 @@
 
 #include "common/error.h"
 #include "compiler/layout/layout.h"
+#include "tracefs-compat/tree/hist_handle.h"
 #include "tracefs-compat/tree/node_table.h"
 
 namespace kevt::tree {
@@ -200,21 +201,16 @@ Opened open_marker_trigger(const Place& place, const OpenRequest& request) {
                     .write_some = {}});
 }
 
-// Without a histogram it is empty.
 Opened open_event_hist(const Place& place, const OpenRequest&) {
-  return read_event(place, [](const EventRef& ref, const TracedEvent& event) {
-    ref.tracing->drain();  // earlier hits are counted
-    return ref.tracing->triggers().hist_text(*ref.instance, event);
+  return open_hist(place.tracing, place.instance, [ref = event_of(place)]() -> const TracedEvent* {
+    const auto event = ref.get();
+    return event ? *event : nullptr;
   });
 }
 
 Opened open_marker_hist(const Place& place, const OpenRequest&) {
-  return open_text({.read = [place]() -> Result<std::string> {
-                      place.tracing->drain();
-                      return place.tracing->triggers().hist_text(*place.instance, place.tracing->markers().event());
-                    },
-                    .write = {},
-                    .write_some = {}});
+  return open_hist(place.tracing, place.instance,
+                   [tracing = place.tracing] { return &tracing->markers().event(); });
 }
 
 }  // namespace kevt::tree

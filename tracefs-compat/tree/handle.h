@@ -30,6 +30,14 @@ struct OpenRequest {
 
 enum class Waiting : std::uint8_t { Allowed, Refused };  // O_NONBLOCK
 
+// What poll(2) is told of a file.
+struct PollState {
+  bool is_readable = true;
+  bool is_writable = true;
+  bool has_news = false;  // POLLPRI
+  bool is_gone = false;   // POLLERR
+};
+
 class Handle {
  public:
   virtual ~Handle() = default;
@@ -39,6 +47,9 @@ class Handle {
   // One call is one write(2). Returns how many bytes were taken; the caller writes the rest in another call.
   virtual Result<std::size_t> write(std::string_view data, const Caller& caller) = 0;
   virtual bool is_ready() { return true; }
+  virtual PollState poll() { return {.is_readable = is_ready()}; }
+  // Whether a poll that waits is to ask again. Changes nothing.
+  virtual bool wakes_poll() { return is_ready(); }
   // Whether this is a stream that has not reported its end to its reader yet.
   virtual bool awaits_end() const { return false; }
 };

@@ -87,6 +87,8 @@ class InstanceHandle final : public Handle {
     return inner_->write(data, caller);
   }
   bool is_ready() override { return inner_->is_ready(); }
+  PollState poll() override { return inner_->poll(); }
+  bool wakes_poll() override { return inner_->wakes_poll(); }
   bool awaits_end() const override { return inner_->awaits_end(); }
 
  private:

@@ -193,6 +193,16 @@ std::string TriggerFiles::hist_text(const Instance& instance, const TracedEvent&
   return collected_text(instance, event);
 }
 
+std::uint64_t TriggerFiles::hist_hits(const Instance& instance, const TracedEvent& event) {
+  aggregation_.collect();
+  std::uint64_t hits = 0;
+  for (const model::Trigger& trigger : instance.triggers.of(event.full_name())) {
+    if (trigger.kind != model::TriggerKind::Hist) continue;
+    if (const HistTable* table = instance.histograms.find(trigger.histogram)) hits += table->hits();
+  }
+  return hits;
+}
+
 TriggerFiles::HistReading TriggerFiles::take_histograms(Instance& instance, std::span<const TracedEvent* const> events,
                                                         HistForms forms) {
   aggregation_.collect();

@@ -28,6 +28,8 @@ class TriggerFiles {
   std::string text(const Instance& instance, const TracedEvent& event) const;
   // What the file `hist` reads. It covers hits up to the last drain(), and up to now where hits count by themselves.
   std::string hist_text(const Instance& instance, const TracedEvent& event);
+  // All hits that the event's histograms have now.
+  std::uint64_t hist_hits(const Instance& instance, const TracedEvent& event);
   // Reads the histograms of these events at one moment and starts them over. Each hit is in exactly one reading.
   struct HistReading {
     std::vector<std::string> texts;       // by event, as hist_text(); empty for one without histograms
