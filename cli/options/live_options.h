@@ -24,6 +24,10 @@ struct HistOptions {
 };
 struct LatOptions {
   std::vector<std::string> words;  // START END [by KEY]
+  std::string key;                 // FIELD, or FIELD=FIELD: of the start, of the end; empty: the thread
+  double slower_ns = 0;
+  std::string order = "count";  // count, p50, p99, max, total
+  bool has_bars = false;
   QuestionOptions source;
 };
 struct TopOptions {

@@ -214,12 +214,25 @@ examples:
 }
 
 void add_lat(CLI::App& app, LatOptions& lat, RecordingVerb& out) {
-  CLI::App* verb = app.add_subcommand("lat", "the time from one event to another on the same thread, as percentiles");
+  CLI::App* verb = app.add_subcommand("lat", "the time from one event to another, as percentiles");
   verb->add_option(
           "START END", lat.words,
           "two events, or live two definitions ('p libc:read', 'r libc:read'); then `by` and a field of the first")
       ->type_name("")
       ->required();
+  verb->add_option("--key", lat.key,
+                   "what a start and its end have in common, instead of the thread: a field, or FIELD=FIELD where the "
+                   "end calls it another name")
+      ->type_name("FIELD");
+  verb->add_option("--slower", lat.slower_ns, "leave out what took less; 300us, 5ms, 2s")
+      ->type_name("TIME")
+      ->transform(CLI::AsNumberWithUnit(std::map<std::string, double>{{"ns", 1}, {"us", 1e3}, {"ms", 1e6}, {"s", 1e9}},
+                                        CLI::AsNumberWithUnit::UNIT_REQUIRED, "")
+                      .description(""));
+  verb->add_option("--sort", lat.order, "rows by count, p50, p99, max or total; the greatest first")
+      ->type_name("WHAT=count")
+      ->check(member({"count", "p50", "p99", "max", "total"}));
+  verb->add_flag("--bars", lat.has_bars, "draw each row's times as a histogram");
   add_question(*verb, lat.source);
   verb->final_callback([&lat, &out] {
     const bool defines = lat.words.size() > 1 && lat.words[0].find(' ') != std::string::npos;
@@ -229,6 +242,7 @@ void add_lat(CLI::App& app, LatOptions& lat, RecordingVerb& out) {
   add_footer(*verb, std::string(kAsked) + R"(
 examples:
   kevtrace lat sys_enter_read sys_exit_read by comm -i trace.dat
+  kevtrace lat request_begin request_end --key id --slower 5ms --bars -i trace.dat
   kevtrace lat 'p libc:malloc' 'r libc:malloc' -- ls)");
 }
 

@@ -102,6 +102,22 @@ std::string name_definition(std::string& definition, const std::string& name) {
   return head.substr(slash == std::string::npos ? colon + 1 : slash + 1);
 }
 
+// "id" or "id=request"
+std::optional<record::LatencyKey> latency_key(const std::string& text) {
+  if (text.empty()) return std::nullopt;
+  const auto equals = text.find('=');
+  const std::string start = text.substr(0, equals);
+  return record::LatencyKey{record::parse_value_name(start),
+                            record::parse_value_name(equals == std::string::npos ? start : text.substr(equals + 1))};
+}
+
+record::LatencyOrder latency_order(std::string_view word) {
+  if (word == "p50") return record::LatencyOrder::P50;
+  if (word == "p99") return record::LatencyOrder::P99;
+  if (word == "max") return record::LatencyOrder::Max;
+  return word == "total" ? record::LatencyOrder::Total : record::LatencyOrder::Count;
+}
+
 }  // namespace
 
 int stat_recording(const StatOptions& options, const GlobalOptions& global) {
@@ -148,7 +164,13 @@ int measure_latency(const LatOptions& options, const GlobalOptions& global) {
     report.error("two events are needed: where the time starts, and where it ends");
     return kUsage;
   }
-  record::LatencyRequest request{.start = options.words[0], .end = options.words[1], .by = std::nullopt};
+  record::LatencyRequest request{.start = options.words[0],
+                                 .end = options.words[1],
+                                 .by = std::nullopt,
+                                 .key = latency_key(options.key),
+                                 .slower_ns = static_cast<std::uint64_t>(options.slower_ns),
+                                 .order = latency_order(options.order),
+                                 .has_bars = options.has_bars};
   if (!take_by(options.words, 2, request.by, report)) return kUsage;
   QuestionOptions source = options.source;
   for (auto [word, name] : {std::pair(&request.start, "lat_start"), std::pair(&request.end, "lat_end")}) {

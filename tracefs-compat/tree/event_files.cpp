@@ -209,8 +209,7 @@ Opened open_event_hist(const Place& place, const OpenRequest&) {
 }
 
 Opened open_marker_hist(const Place& place, const OpenRequest&) {
-  return open_hist(place.tracing, place.instance,
-                   [tracing = place.tracing] { return &tracing->markers().event(); });
+  return open_hist(place.tracing, place.instance, [tracing = place.tracing] { return &tracing->markers().event(); });
 }
 
 }  // namespace kevt::tree

@@ -1,6 +1,6 @@
-// poll(2) says POLLIN where there are other hits than at the last reading, POLLPRI where there are other ones than at the
-// last poll or reading. Mirrors event_hist_poll() of kernel/trace/trace_events_hist.c (6.14); kernels before it always say
-// POLLIN.
+// poll(2) says POLLIN where there are other hits than at the last reading, POLLPRI where there are other ones than at
+// the last poll or reading. Mirrors event_hist_poll() of kernel/trace/trace_events_hist.c (6.14); kernels before it
+// always say POLLIN.
 #include "tracefs-compat/tree/hist_handle.h"
 
 #include <chrono>

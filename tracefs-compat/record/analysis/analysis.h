@@ -59,12 +59,21 @@ struct HistogramRequest {
 Analysis value_histogram(OutputFile out, const Metadata& metadata, const HistogramRequest& request,
                          AnswerForm form = AnswerForm::Text);
 
-struct LatencyRequest {
-  std::string start, end;       // events
-  std::optional<ValueName> by;  // of the start
+// What a start and its end have in common.
+struct LatencyKey {
+  ValueName start, end;
 };
-// From a start to the next end on the same thread, innermost first, in nanoseconds. An error when there is no such
-// event.
+enum class LatencyOrder : std::uint8_t { Count, P50, P99, Max, Total };
+struct LatencyRequest {
+  std::string start, end;         // events
+  std::optional<ValueName> by;    // of the start
+  std::optional<LatencyKey> key;  // nullopt: the thread
+  std::uint64_t slower_ns = 0;    // shorter times are only counted
+  LatencyOrder order = LatencyOrder::Count;
+  bool has_bars = false;  // text: a histogram of each row's times
+};
+// From a start to the next end of the same thread, or of the same key on any thread, innermost first, in nanoseconds.
+// An error when there is no such event, or no such field.
 Analysis latencies(OutputFile out, const Metadata& metadata, const LatencyRequest& request,
                    AnswerForm form = AnswerForm::Text);
 

@@ -231,7 +231,7 @@ TEST_F(FormatsTest, QuestionsAreAnswered) {
   const std::string lat = answer([&](OutputFile file) {
     return latencies(std::move(file), metadata_, {"opened", "closed", ValueName{"", "comm"}});
   });
-  EXPECT_THAT(lat, testing::ContainsRegex("cat +1 +2500 +2500 +2500 +2500 +2500 +1\n"));
+  EXPECT_THAT(lat, testing::ContainsRegex("cat +1 +2500 +2500 +2500 +2500 +2500 +2500 +1\n"));
   EXPECT_THAT(lat, testing::ContainsRegex("python3 +1 +1000 "));
   const std::string hist = answer([&](OutputFile file) {
     return value_histogram(std::move(file), metadata_, {{"opened", "path"}, {}});
