@@ -121,6 +121,7 @@ std::optional<int> KernelRun::start_command() {
     if (command_) command_->abandon();
     return failed;
   }
+  trace_.count_instead();
   trace_.start();
   if (!command_) return std::nullopt;
   if (auto gone = command_->go(); !gone) {

@@ -34,6 +34,9 @@ class RunTrace final : public engine::RecordTap {
   // only once the definitions have been accepted: a mistake must not empty the file of an earlier trace. `instances`:
   // the top one first.
   std::optional<int> open(engine::Tracing& tracing, std::vector<RunInstance> instances);
+  // Lets hits count what a question asks for, instead of being recorded, where they can. To be called behind open(),
+  // before start().
+  void count_instead();
   // Tell of targets that were added or are removed.
   void add(const engine::TracedTarget& target) {
     for (InstanceOutput& one : outputs_) one.add(target);
@@ -96,6 +99,7 @@ class RunTrace final : public engine::RecordTap {
   Clock::time_point started_, flushed_, interval_began_;
   InstanceOutput* last_taken_ = nullptr;  // output of the last record; nullptr: that record was not taken
   bool is_any_closed_ = false;
+  bool is_counting_ = false;  // by count_instead()
   bool has_failed_ = false;
 };
 

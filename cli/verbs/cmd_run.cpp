@@ -275,6 +275,7 @@ int Run::go() {
     processes_.abandon();
     return failed.value_or(kFailed);
   }
+  trace_.count_instead();
   report_armed();
   record();
   processes_.settle();

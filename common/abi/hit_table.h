@@ -16,7 +16,7 @@
  *
  * A key's hash names KEVT_HIT_PROBES slots in order.  The key goes to the first of them that is free, and is found
  * there.  In a process the first few lie in the table's first pages, the near part, which is all that a thread with few
- * keys touches; the rest lie anywhere in the table.
+ * keys touches; the rest lie anywhere behind it.
  */
 #ifndef KEVT_ABI_HIT_TABLE_H
 #define KEVT_ABI_HIT_TABLE_H

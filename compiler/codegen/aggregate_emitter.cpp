@@ -147,7 +147,13 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
   Value* const is_near = b_.CreateICmpULT(tries, b_.getInt64(KEVT_HIT_NEAR_PROBES));
   Value* const from_place = b_.CreateSelect(is_near, place, place_among(slots));
   Value* const last = b_.CreateSelect(is_near, b_.getInt64(near_slots - 1), b_.getInt64(slots - 1));
-  Value* const behind = entry_at(b_.CreateAnd(b_.CreateAdd(from_place, tries), last));
+  Value* index = b_.CreateAnd(b_.CreateAdd(from_place, tries), last);
+  // The near part is full by then: places among all slots that lie in it stand for others.
+  if (near_slots < slots) {
+    Value* const is_taken = b_.CreateAnd(b_.CreateNot(is_near), b_.CreateICmpULT(index, b_.getInt64(near_slots)));
+    index = b_.CreateSelect(is_taken, b_.CreateOr(index, b_.getInt64(slots / 2)), index);
+  }
+  Value* const behind = entry_at(index);
   entry->addIncoming(behind, next);
   tries->addIncoming(b_.CreateAdd(tries, b_.getInt64(1)), next);
   b_.CreateCondBr(holds(b_, behind, key, shape.is_shared), found, look);

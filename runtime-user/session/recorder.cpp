@@ -250,6 +250,40 @@ std::uint64_t Recorder::overwritten() const {
   return sum;
 }
 
+std::vector<Recorder::CountTrigger> Recorder::count_triggers() const {
+  std::vector<CountTrigger> triggers;
+  for (const record::CountWish& wish : writer_->count_wishes()) {
+    const auto fields = std::ranges::find(events_, wish.event, &EventFields::format);
+    KEVT_ASSERT(fields != events_.end());
+    std::string text =
+        fmt::format("hist:keys={}.loglinear{}:vals={}", wish.field, wish.by.empty() ? "" : "," + wish.by, wish.field);
+    const engine::EventState* const state = instance_.find_state(fields->event->id);
+    if (state && state->filter_text) text += " if " + *state->filter_text;
+    triggers.push_back({fields->event, std::move(text)});
+  }
+  return triggers;
+}
+
+void Recorder::give_counts(std::span<const engine::HistSnapshot> snapshots) {
+  for (const EventFields& fields : events_)
+    for (const engine::HistSnapshot& snapshot : snapshots) {
+      if (snapshot.event != fields.event->group + ':' + fields.event->name) continue;
+      std::vector<record::CountedBucket> buckets;
+      for (const engine::HistSnapshot::Row& row : snapshot.rows) {
+        record::CountedBucket bucket{.from = row.keys[0].number,
+                                     .to = model::log_linear_end(row.keys[0].number),
+                                     .hits = row.hits,
+                                     .sum = row.values[0]};
+        if (row.keys.size() > 1) {
+          bucket.by = row.keys[1].number;
+          bucket.by_text = row.keys[1].text;
+        }
+        buckets.push_back(bucket);
+      }
+      writer_->take_counts(*fields.format, buckets);
+    }
+}
+
 Result<void> Recorder::finish() {
   for (auto& [pid, process] : metadata_.processes)
     if (auto now = code_of(pid); now.size() > process.mappings.size()) process.mappings = std::move(now);

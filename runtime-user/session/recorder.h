@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "runtime-user/engine/events/event_table.h"
+#include "runtime-user/engine/histograms/hist_snapshot.h"
 #include "runtime-user/engine/traced_target.h"
 #include "tracefs-compat/record/recording.h"
 
@@ -44,6 +45,14 @@ class Recorder {
   // Adds what histograms have counted since the last call. Beyond 16 MiB in all, the oldest readings are dropped.
   void add_histograms(record::HistogramReading reading);
   std::size_t histograms_left_out() const { return histograms_left_out_; }
+  // What the writer would have counted instead of recorded: triggers by event. Empty: it needs records.
+  struct CountTrigger {
+    const engine::TracedEvent* event;
+    std::string text;
+  };
+  std::vector<CountTrigger> count_triggers() const;
+  // Gives the writer what these triggers have counted. `snapshots`: of all of them.
+  void give_counts(std::span<const engine::HistSnapshot> snapshots);
   // Makes what was given so far readable to others.
   Result<void> flush() { return writer_->flush(); }
   // To be called when counters are final: writes totals and completes the recording.

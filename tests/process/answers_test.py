@@ -44,6 +44,32 @@ class Answers(ProcessTest):
         self.assertEqual(dict(zip(head, row)), {"EVENT": "kprobes:lf", "HITS": str(hits), "RECORDED": str(recorded),
                                                 "FILTERED": "0", "LOST": str(lost), "MISSED": "0"})
 
+    def test_hist_loses_nothing(self):
+        """Live, hits count by themselves: no ring has to have room for them."""
+        calls = 2000000
+        (group,) = self.answer("hist", "lf.n", *LEAF, "--buffer", "64", count=calls)["groups"]
+        self.assertIn(f"lf: hits {calls} = recorded 0 + aggregated {calls} + filtered 0 + lost 0 + missed 0\n", self.err)
+        self.assertIn("counted by themselves", self.err)
+        self.assertEqual((group["count"], group["min"], group["mean"]), (calls, 0, (calls - 1) / 2))
+        self.assertAlmostEqual(group["p50"], calls / 2, delta=calls / 2 / 60)
+        self.assertEqual([row["count"] for row in group["rows"]][:4], [1, 1, 2, 4])
+        # By what the records would say, each way.
+        for by in ("low", "pid", "comm", "cpu"):
+            counted = self.answer("hist", "lf.n", "by", by, *LEAF, count=3000)["groups"]
+            self.assertIn("aggregated 3000", self.err)
+            recorded = self.answer("hist", "lf.n", "by", by, *LEAF, "-c", "3000", count=3000)["groups"]
+            self.assertNotIn("aggregated", self.err)
+            if by not in ("pid", "cpu"):
+                self.assertEqual([g["key"] for g in counted], [g["key"] for g in recorded])
+                self.assertEqual([(g["rows"], g["mean"], g["p99"]) for g in counted], [(g["rows"], g["mean"], g["p99"]) for g in recorded])
+            self.assertEqual(sum(g["count"] for g in counted), 3000)
+        # Under a filter; and what cannot be counted is recorded.
+        (group,) = self.answer("hist", "lf.n", *LEAF, "--filter", "lf: n >= 10", count=50)["groups"]
+        self.assertEqual((group["count"], group["min"]), (40, 10))
+        self.assertIn("aggregated 40 + filtered 10", self.err)
+        self.answer("hist", "lf.pid", *LEAF)
+        self.assertNotIn("aggregated", self.err)
+
     def test_count_of_a_recording_is_of_hits_too(self):
         path = self.path("r.dat")
         _, (hits, recorded, lost) = self.full_ring("run", "-o", path, *LEAF)

@@ -101,6 +101,20 @@ class RecordReader {
   virtual void rewind() = 0;
 };
 
+// What a writer would have counted of an event's hits instead of their records: the hits, and the sum of a field, by
+// the field's buckets (`.loglinear`) and the values of another one.
+struct CountWish {
+  const EventFormat* event = nullptr;
+  std::string field;
+  std::string by;  // a number of the record, or common_pid, common_cpu, common_comm; empty: nothing
+};
+struct CountedBucket {
+  std::uint64_t from = 0, to = 0;  // of the field's numbers; both included
+  std::uint64_t by = 0;            // as a number with a sign has it; 0 where it is a text
+  std::string_view by_text;        // of common_comm
+  std::uint64_t hits = 0, sum = 0;
+};
+
 class RecordWriter {
  public:
   virtual ~RecordWriter() = default;
@@ -115,6 +129,10 @@ class RecordWriter {
   virtual std::optional<std::string> take_note() { return std::nullopt; }
   // Must records of different CPUs come in the order of time?
   virtual bool wants_order() const { return true; }
+  // Empty: it needs records. All wishes are granted, or none.
+  virtual std::vector<CountWish> count_wishes() const { return {}; }
+  // Of an event whose wish was granted; its records, if any are added, are of no use.
+  virtual void take_counts(const EventFormat&, std::span<const CountedBucket>) {}
   // Records of the event (its id) that were added and had to go for newer ones.
   virtual std::uint64_t overwritten(std::uint16_t) const { return 0; }
 };

@@ -29,6 +29,8 @@ using ValueStyles = std::unordered_map<const EventFormat*, NumberStyle>;
 // Whether the record has it; texts are kept as they are, numbers in decimal, or hexadecimal where the event prints them
 // so. `styles` are of that name alone.
 std::optional<std::string> key_text(const ValueName& name, const TypedRecord& record, ValueStyles& styles);
+// The same for a number of an event's field that has no sign.
+std::string number_key(const ValueName& name, const EventFormat& event, std::uint64_t number, ValueStyles& styles);
 std::optional<Value> number_or_text(const ValueName& name, const TypedRecord& record);
 
 // How an answer is written: a table, or one JSON object with "v":1 and a "type" (docs/recordings.md).

@@ -28,7 +28,7 @@ std::uint64_t end_of(std::size_t cell) {
 
 }  // namespace
 
-void Histogram::add(std::uint64_t value) {
+std::uint64_t& Histogram::cell_for(std::uint64_t value) {
   const std::size_t cell = cell_of(value);
   if (cells_.empty()) first_ = cell;
   if (cell < first_) {
@@ -36,11 +36,24 @@ void Histogram::add(std::uint64_t value) {
     first_ = cell;
   }
   if (cell - first_ >= cells_.size()) cells_.resize(cell - first_ + 1);
-  ++cells_[cell - first_];
+  return cells_[cell - first_];
+}
+
+void Histogram::add(std::uint64_t value) {
+  ++cell_for(value);
   ++count_;
   sum_ += static_cast<double>(value);
   min_ = std::min(min_, value);
   max_ = std::max(max_, value);
+}
+
+void Histogram::add_cell(std::uint64_t from, std::uint64_t to, std::uint64_t hits, std::uint64_t sum) {
+  if (hits == 0) return;
+  cell_for(from) += hits;
+  count_ += hits;
+  sum_ += static_cast<double>(sum);
+  min_ = std::min(min_, hits == 1 ? sum : from);
+  max_ = std::max(max_, hits == 1 ? sum : to);
 }
 
 std::size_t Histogram::growth(std::uint64_t value) const {

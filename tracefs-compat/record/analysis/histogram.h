@@ -10,6 +10,9 @@ namespace kevt::record {
 class Histogram {
  public:
   void add(std::uint64_t value);
+  // Adds `hits` numbers between `from` and `to`, which have one cell, and the given sum. min() and max() are then ends
+  // of cells, where a cell has more than one number.
+  void add_cell(std::uint64_t from, std::uint64_t to, std::uint64_t hits, std::uint64_t sum);
   // Bytes of memory that add() would take for it.
   std::size_t growth(std::uint64_t value) const;
   std::uint64_t count() const { return count_; }
@@ -28,6 +31,8 @@ class Histogram {
   void append_bars(std::string& out) const;
 
  private:
+  std::uint64_t& cell_for(std::uint64_t value);
+
   std::vector<std::uint64_t> cells_;  // 64 to a power of two; from the smallest number's to the largest one's
   std::size_t first_ = 0;             // the cell of cells_[0]
   std::uint64_t count_ = 0, min_ = ~0ull, max_ = 0;

@@ -14,6 +14,27 @@ class ValueHistogram final : public AnswerTable {
   ValueHistogram(OutputFile out, const Metadata& metadata, HistogramRequest request)
       : AnswerTable(std::move(out), metadata), request_(std::move(request)) {}
   bool wants_order() const override { return false; }
+  // Whole numbers can be counted at the hit; texts would be cut there.
+  std::vector<CountWish> count_wishes() const override {
+    std::vector<CountWish> wishes;
+    for (const EventFormat& event : metadata_.formats.all()) {
+      if (!has_value(event)) continue;
+      const auto by = request_.by ? counted_key(event, *request_.by) : std::string();
+      if (!is_whole_number(event, request_.value.field) || !by) return {};
+      wishes.push_back({&event, request_.value.field, *by});
+    }
+    return wishes;
+  }
+  void take_counts(const EventFormat& event, std::span<const CountedBucket> buckets) override {
+    for (const CountedBucket& bucket : buckets) {
+      Group& group = group_of(key_of(event, bucket), bucket.from);
+      const Field* const field = event.find(request_.value.field);
+      if (field->is_signed && static_cast<std::int64_t>(bucket.from) < 0)
+        group.negative += bucket.hits;
+      else
+        group.numbers.add_cell(bucket.from, bucket.to, bucket.hits, bucket.sum);
+    }
+  }
   Result<void> add(const TypedRecord& record) override {
     const auto value = number_or_text(request_.value, record);
     if (!value) return {};
@@ -32,6 +53,25 @@ class ValueHistogram final : public AnswerTable {
   }
 
  private:
+  static bool is_whole_number(const EventFormat& event, const std::string& name) {
+    const Field* const field = event.find(name);
+    return field && field->kind == FieldKind::Number && !field->is_float && field->items() == 1;
+  }
+  // What a histogram calls the key; nullopt: it can have none like it.
+  static std::optional<std::string> counted_key(const EventFormat& event, const ValueName& by) {
+    if (!by.event.empty() && !is_named(event, by.event)) return std::nullopt;
+    if (is_whole_number(event, by.field)) return by.field;
+    if (event.find(by.field)) return std::nullopt;
+    if (by.field == "pid" || by.field == "cpu" || by.field == "comm") return "common_" + by.field;
+    return std::nullopt;
+  }
+  std::string key_of(const EventFormat& event, const CountedBucket& bucket) {
+    if (!request_.by) return "";
+    const Field* const field = event.find(request_.by->field);
+    if (!field && request_.by->field == "comm") return std::string(bucket.by_text);
+    if (!field || field->is_signed) return std::to_string(static_cast<std::int64_t>(bucket.by));
+    return number_key(*request_.by, event, bucket.by, key_styles_);
+  }
   // Floating point numbers, too: powers of two say little of them.
   std::string text_of(const Value& value) const {
     std::string text;

@@ -46,6 +46,10 @@ std::optional<Value> number_or_text(const ValueName& name, const TypedRecord& re
   return std::nullopt;
 }
 
+std::string number_key(const ValueName& name, const EventFormat& event, std::uint64_t number, ValueStyles& styles) {
+  return style_of(name, event, styles) == NumberStyle::Hex ? fmt::format("{:#x}", number) : std::to_string(number);
+}
+
 std::optional<std::string> key_text(const ValueName& name, const TypedRecord& record, ValueStyles& styles) {
   const auto value = number_or_text(name, record);
   if (!value) return std::nullopt;
@@ -62,8 +66,7 @@ std::optional<std::string> key_text(const ValueName& name, const TypedRecord& re
     case Value::Kind::Signed:
       return std::to_string(static_cast<std::int64_t>(value->number));
     case Value::Kind::Unsigned:
-      return style_of(name, *record.event, styles) == NumberStyle::Hex ? fmt::format("{:#x}", value->number)
-                                                                       : std::to_string(value->number);
+      return number_key(name, *record.event, value->number, styles);
   }
   return std::nullopt;
 }
