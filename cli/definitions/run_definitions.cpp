@@ -1,10 +1,14 @@
 // Each mistake is shown at its place: the request keeps the origin of every definition, filter and trigger.
 #include "cli/definitions/run_definitions.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "cli/exit_status.h"
+#include "compiler/pipeline/place_glob.h"
 
 namespace kevt::cli {
 
@@ -39,7 +43,31 @@ std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
                                         .triggers = request_.trigger_sources});
     if (answer->where) report_.error("that is so in " + answer->where->name());
   }
-  return answer->is_defined ? std::nullopt : std::optional<int>(kNotCompiled);
+  if (!answer->is_defined) return kNotCompiled;
+  report_globs();
+  return std::nullopt;
+}
+
+bool RunDefinitions::have_globs() const {
+  return std::ranges::any_of(request_.texts.definitions,
+                             [](const Source& one) { return pipeline::has_place_glob(one.text); });
+}
+
+void RunDefinitions::report_globs() const {
+  for (std::size_t i = 0; i < serials_.size(); ++i) {
+    const Source& definition = request_.texts.definitions[i];
+    if (pipeline::has_place_glob(definition.text) && !serials_[i].empty())
+      report_.status(fmt::format("`{}`: {} function{}", definition.text, serials_[i].size(),
+                                 serials_[i].size() == 1 ? "" : "s"));
+  }
+}
+
+std::optional<std::size_t> RunDefinitions::definition_of(const engine::CodeRefusal& refusal) const {
+  const auto it = std::ranges::find_if(serials_, [&](const auto& of_definition) {
+    return std::ranges::find(of_definition, refusal.serial) != of_definition.end();
+  });
+  if (it == serials_.end()) return std::nullopt;
+  return static_cast<std::size_t>(it - serials_.begin());
 }
 
 bool RunDefinitions::is_told_of(const InstanceTexts& instance, const engine::TracedEvent& event) const {
@@ -97,17 +125,23 @@ std::optional<int> RunDefinitions::make_instances(engine::Tracing& tracing) cons
   return std::nullopt;
 }
 
-void RunDefinitions::report_left_out(std::span<const engine::CodeRefusal> left_out) const {
+std::optional<int> RunDefinitions::report_left_out(std::span<const engine::CodeRefusal> left_out) const {
   std::vector<engine::Problem> problems;
+  std::map<std::size_t, std::vector<const engine::CodeRefusal*>> of_globs;  // by definition
+  bool goes_on = true;
   for (const engine::CodeRefusal& one : left_out) {
-    const auto it = std::ranges::find_if(serials_, [&](const auto& of_definition) {
-      return std::ranges::find(of_definition, one.serial) != of_definition.end();
-    });
-    if (it == serials_.end()) {
+    const auto definition = definition_of(one);
+    const bool is_of_glob = definition && pipeline::has_place_glob(request_.texts.definitions[*definition].text);
+    goes_on = goes_on && (is_of_glob || request_.options.keep_going || request_.options.follow);
+    if (is_of_glob) {
+      of_globs[*definition].push_back(&one);
+      continue;
+    }
+    if (!definition) {
       report_.error(one.error);
       continue;
     }
-    problems.push_back({engine::Problem::Kind::Definition, static_cast<std::size_t>(it - serials_.begin()),
+    problems.push_back({engine::Problem::Kind::Definition, *definition,
                         diag::Diagnostic{.kind = diag::Kind::FailRegProbe,
                                          .location = diag::Location::Kevtrace,
                                          .command = one.command,
@@ -118,6 +152,19 @@ void RunDefinitions::report_left_out(std::span<const engine::CodeRefusal> left_o
                                          .fixits = {}}});
   }
   if (!problems.empty()) report_.problems(problems, {.definitions = request_.texts.definitions});
+  for (const auto& [definition, refused] : of_globs) {
+    const std::string& text = request_.texts.definitions[definition].text;
+    const std::size_t all = serials_[definition].size();
+    const std::string what = fmt::format("`{}`: {} of {} functions cannot be probed; the first of them: {}", text,
+                                         refused.size(), all, refused.front()->error.message());
+    if (refused.size() < all || request_.options.keep_going) {
+      report_.status(what);
+    } else {
+      report_.error(what);
+      goes_on = false;
+    }
+  }
+  return goes_on ? std::nullopt : std::optional<int>(kFailed);
 }
 
 }  // namespace kevt::cli

@@ -32,10 +32,16 @@ class RunDefinitions {
   std::vector<engine::EventSwitcher::InstanceEvent> to_switch_on(engine::Tracing& tracing) const;
   // The instances, the top one first, each with its events that are on or may be switched on later.
   std::vector<RunInstance> instances(engine::Tracing& tracing) const;
-  // Reports the probes that could not be armed while the run goes on.
-  void report_left_out(std::span<const engine::CodeRefusal> left_out) const;
+  // Whether some place is a glob: its functions that cannot be placed are left out.
+  bool have_globs() const;
+  // Reports the probes that could not be armed while the run goes on. An exit status if it cannot: without --keep-going
+  // only functions of globs may be left out, and not all of a glob.
+  std::optional<int> report_left_out(std::span<const engine::CodeRefusal> left_out) const;
 
  private:
+  void report_globs() const;
+  // The definition that the refused probe is of; nullopt: none.
+  std::optional<std::size_t> definition_of(const engine::CodeRefusal& refusal) const;
   bool is_told_of(const InstanceTexts& instance, const engine::TracedEvent& event) const;
   bool is_on(const InstanceTexts& instance, const engine::TracedEvent& event) const;
   std::optional<int> make_instances(engine::Tracing& tracing) const;

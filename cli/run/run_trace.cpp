@@ -299,6 +299,14 @@ void RunTrace::show_progress() {
   progress_.show({.events = taken(), .lost = sum.lost, .missed = sum.missed, .bytes = written_});
 }
 
+bool RunTrace::is_left_unsaid(const runtime::EventCounts& counts) const {
+  constexpr std::size_t kMany = 24;
+  if (counts.attempts != 0 || counts.faults != 0) return false;
+  std::size_t events = 0;
+  for (const InstanceOutput& one : outputs_) events += one.events().size();
+  return events > kMany;
+}
+
 void RunTrace::print_account(const InstanceOutput& output, const engine::TracedEvent& event) const {
   const runtime::EventCounts c = tracing_->records().counts(output.instance(), event);
   if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) return;
@@ -320,8 +328,15 @@ void RunTrace::print_account(const InstanceOutput& output, const engine::TracedE
 }
 
 void RunTrace::print_accounts() const {
+  std::size_t unsaid = 0;
   for (const InstanceOutput& one : outputs_)
-    for (const engine::TracedEvent* event : one.events()) print_account(one, *event);
+    for (const engine::TracedEvent* event : one.events()) {
+      if (is_left_unsaid(tracing_->records().counts(one.instance(), *event)))
+        ++unsaid;
+      else
+        print_account(one, *event);
+    }
+  if (unsaid) report_.status(fmt::format("{} events were never hit", unsaid));
 }
 
 session::MakeWriter writer_of(const RunOptions& options, const std::string& output, const Reporter& report) {

@@ -60,6 +60,8 @@ class RunTrace final : public engine::RecordTap {
   void show_progress();
   // All events of all instances, without repetitions, sorted by id.
   std::vector<const engine::TracedEvent*> events() const;
+  // Of many events those that were never hit are only counted.
+  bool is_left_unsaid(const runtime::EventCounts& counts) const;
   // Prints to standard error, for each event in each instance, what became of its hits. With -q only events with lost
   // or missed hits or faults.
   void print_accounts() const;

@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <set>
 
 #include "cli/definitions/injections.h"
@@ -35,6 +36,7 @@ namespace kevt::cli {
 namespace {
 
 constexpr std::uint64_t kStackBufferKb = 65536;  // a sample of the stack is 2.5 KiB
+constexpr std::size_t kMostArmedNames = 24;      // probes that are named one by one
 constexpr std::size_t kGuardRows = 64;           // the runtime's own events, in front of unwinders
 
 int status_of(int wait_status) {
@@ -87,6 +89,7 @@ class Run {
   void stop_tracing();
   void report_ended();
   void report_armed() const;
+  std::string armed_counts(const session::TracedProcess& process) const;
   void report_gone() const;
   void report_waiting() const;
   void print_summary() const;
@@ -139,6 +142,7 @@ std::optional<int> Run::define() {
                                                                       .static_events = {},
                                                                       .follows = options_.follow,
                                                                       .keep_going = options_.keep_going,
+                                                                      .leaves_out = definitions_.have_globs(),
                                                                       .injections = request_.injections,
                                                                       .precompiled = stored_ ? &*stored_ : nullptr,
                                                                       .is_tapped = true});
@@ -164,8 +168,7 @@ std::optional<int> Run::arm() {
     if (auto kept = processes_.keep_names(); !kept) return fail(kept.error());
   auto left_out = tracing_->switcher().switch_on(events);
   if (!left_out) return fail(left_out.error().error);
-  definitions_.report_left_out(*left_out);
-  return std::nullopt;
+  return definitions_.report_left_out(*left_out);
 }
 
 void Run::stop_tracing() {
@@ -202,11 +205,16 @@ void Run::report_ended() {
       report_.status(process->name() + " has ended");
 }
 
-// One text per process: how its probes are armed, in the order of definitions.
+// One text per process: how its probes are armed, in the order of definitions; of many how many are armed how.
 void Run::report_armed() const {
   for (const auto& process : processes_.all()) {
     std::string how, waits;
-    for (const engine::EventProbe* probe : tracing_->events().probes_of(grammar::EventsFile::Dynamic)) {
+    const auto probes = tracing_->events().probes_of(grammar::EventsFile::Dynamic);
+    if (probes.size() > kMostArmedNames) {
+      report_.status(fmt::format("runtime=inproc pid={} {}", process->pid(), armed_counts(*process)));
+      continue;
+    }
+    for (const engine::EventProbe* probe : probes) {
       const engine::TracedEvent& event = *tracing_->events().find(probe->definition().group, probe->definition().event);
       if (const auto status = tracing_->code().arm_status(event.id, probe->serial, *process))
         how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(*status));
@@ -217,6 +225,22 @@ void Run::report_armed() const {
     if (how.empty() && waits.empty()) how = "no probes";  // synthetic events alone
     report_.status(fmt::format("runtime=inproc pid={} {}{}", process->pid(), how, waits));
   }
+}
+
+// "1204 by a jump, 12 by int3, 3 wait for their library"
+std::string Run::armed_counts(const session::TracedProcess& process) const {
+  std::map<runtime::ArmState, std::size_t> counts;
+  std::size_t waiting = 0;
+  for (const engine::EventProbe* probe : tracing_->events().probes_of(grammar::EventsFile::Dynamic)) {
+    const engine::TracedEvent& event = *tracing_->events().find(probe->definition().group, probe->definition().event);
+    if (const auto status = tracing_->code().arm_status(event.id, probe->serial, process)) ++counts[status->state];
+    waiting += tracing_->code().is_deferred(event.id, probe->serial, process);
+  }
+  std::string text = fmt::format("{} probes by a jump, {} by int3", counts[runtime::ArmState::Jump],
+                                 counts[runtime::ArmState::Breakpoint]);
+  waiting += counts[runtime::ArmState::Deferred];
+  if (waiting) text += fmt::format(", {} wait for their library", waiting);
+  return text;
 }
 
 // Reports probes whose library was unloaded; the kernel's list of kprobes marks them, too.
@@ -249,6 +273,7 @@ void Run::report_waiting() const {
 void Run::print_summary() const {
   for (const engine::TracedEvent* event : trace_.events()) {
     const runtime::EventCounts c = trace_.counts_of(*event);
+    if (trace_.is_left_unsaid(c)) continue;
     if (!report_.is_quiet() || c.lost || c.missed || c.faults)
       print_to(stderr, "{}", Lines{layout::profile_line(event->name, c.attempts - c.missed, c.missed)});
   }

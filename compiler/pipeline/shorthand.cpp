@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/pipeline/place_glob.h"
 #include "compiler/pipeline/usdt.h"
 
 namespace kevt::pipeline {
@@ -40,8 +41,9 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
     std::string_view line, const target::TargetEnv& env) {
   const std::optional<std::string> joined = joined_place(line);
   auto markers = expand_usdt(joined ? std::string_view(*joined) : line, env);
-  if (!markers || *markers || !joined) return markers;
-  return std::vector<std::string>{*joined};
+  if (!markers || *markers) return markers;
+  if (joined) return std::vector<std::string>{*joined};
+  return expand_place_glob(line, env);
 }
 
 }  // namespace kevt::pipeline

@@ -2,6 +2,7 @@
 // replaced before parsing, so listings show only lines that a kernel accepts.
 //
 //   p:ev app:provider:marker n=$arg1          uprobes at all places of the marker (usdt.h)
+//   p libc:*alloc n=%di                       a line for each function that matches (place_glob.h)
 //   p:ev app:Shape::scale(int, double)        a name of the source, with blanks between its parentheses
 #pragma once
 

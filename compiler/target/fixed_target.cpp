@@ -10,10 +10,11 @@
 // Not here: any I/O; the real environments read processes and kernels.
 #include "compiler/target/fixed_target.h"
 
-#include "compiler/target/kernel/kernel_types.h"
-
 #include <algorithm>
 #include <numeric>
+
+#include "compiler/target/glob_matches.h"
+#include "compiler/target/kernel/kernel_types.h"
 
 namespace kevt::target {
 namespace {
@@ -77,6 +78,14 @@ std::expected<Symbol, LookupError> FixedTargetEnv::find_function(std::optional<s
     return std::unexpected(LookupError{.failure = LookupFailure::ModuleMissing, .candidates = {}});
   }
   return pick(of_module, name);
+}
+
+std::vector<std::string> FixedTargetEnv::functions_matching(std::optional<std::string_view> module,
+                                                            std::string_view glob) const {
+  GlobMatches matches(glob);
+  for (const Symbol& symbol : functions_)
+    if (!module || symbol.module == *module) matches.consider(symbol.name);
+  return matches.take();
 }
 
 std::expected<Symbol, LookupError> FixedTargetEnv::find_data(std::string_view name) const {

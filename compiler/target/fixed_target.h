@@ -30,6 +30,8 @@ class FixedTargetEnv : public TargetEnv {
 
   std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                    std::string_view name) const override;
+  std::vector<std::string> functions_matching(std::optional<std::string_view> module,
+                                              std::string_view glob) const override;
   std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
   std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                              std::uint64_t offset) const override;

@@ -86,6 +86,11 @@ class TargetEnv {
   virtual void expect_functions(std::span<const FunctionName>) const {}
   virtual std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                            std::string_view name) const = 0;
+  // The names of functions that match a glob (`*`, `?`, `[a-z]`), each once, in their order; of the module, or of all.
+  // Names with a `.` are a compiler's parts of functions, and match only a glob that has one.
+  virtual std::vector<std::string> functions_matching(std::optional<std::string_view>, std::string_view) const {
+    return {};
+  }
   virtual std::expected<Symbol, LookupError> find_data(std::string_view name) const = 0;
   // Address in the target of the byte at `offset` of a file. ModuleMissing: the file has code there but is not loaded;
   // NotFound otherwise.

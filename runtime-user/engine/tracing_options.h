@@ -24,6 +24,8 @@ struct TracingOptions {
   bool follows = false;
   // A definition that is wrong, or a probe that a target cannot have, is left out and the rest goes on.
   bool keep_going = false;
+  // Probes that cannot be placed are left out, as with keep_going; definitions that are wrong are refused.
+  bool leaves_out = false;
   // Hits of these events make the probed function return early, once an event of that name is defined (in process
   // only).
   std::vector<EventInjection> injections;

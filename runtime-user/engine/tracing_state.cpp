@@ -10,7 +10,7 @@ namespace kevt::engine {
 namespace {
 
 Needs needs_of(const TracingOptions& options) {
-  if (options.keep_going) return Needs::NoTarget;
+  if (options.keep_going || options.leaves_out) return Needs::NoTarget;
   return options.follows ? Needs::OneTarget : Needs::EveryTarget;
 }
 

@@ -21,6 +21,7 @@
 #include "compiler/target/elf/elf_image.h"
 #include "compiler/target/elf/instruction_start.h"
 #include "compiler/target/elf/usdt.h"
+#include "compiler/target/glob_matches.h"
 #include "compiler/target/near_misses.h"
 
 namespace kevt::target {
@@ -123,6 +124,15 @@ std::expected<Symbol, LookupError> KernelEnv::find_function(std::optional<std::s
     error.candidates.push_back(symbol.module.empty() ? std::string(name)
                                                      : std::string(symbol.module) + ":" + std::string(name));
   return std::unexpected(std::move(error));
+}
+
+std::vector<std::string> KernelEnv::functions_matching(std::optional<std::string_view> module,
+                                                       std::string_view glob) const {
+  GlobMatches matches(glob);
+  symbols_.each([&](const KernelSymbol& symbol) {
+    if (symbol.is_text() && (!module || symbol.module == *module)) matches.consider(symbol.name);
+  });
+  return matches.take();
 }
 
 // The trampoline of rethook, or the one of kernels that are configured without rethook.

@@ -37,6 +37,8 @@ class KernelEnv : public TargetEnv {
 
   std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                    std::string_view name) const override;
+  std::vector<std::string> functions_matching(std::optional<std::string_view> module,
+                                              std::string_view glob) const override;
   // `name` may be MODULE:SYMBOL. Of several symbols of that name the kernel image's first one is taken, or else the
   // first of a module.
   std::expected<Symbol, LookupError> find_data(std::string_view name) const override;

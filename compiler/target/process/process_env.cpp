@@ -22,9 +22,10 @@
 
 #include "compiler/target/elf/instruction_start.h"
 #include "compiler/target/elf/mapped_file.h"
-#include "compiler/target/elf/source_names.h"
 #include "compiler/target/elf/usdt.h"
 #include "compiler/target/kernel/kernel_names.h"
+#include "compiler/target/elf/source_names.h"
+#include "compiler/target/glob_matches.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/process/process_modules.h"
 #include "compiler/target/types/debug_types.h"
@@ -315,6 +316,23 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
   }
   if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
   return state_->finish_function(found.front(), name);
+}
+
+std::vector<std::string> ProcessEnv::functions_matching(std::optional<std::string_view> module,
+                                                        std::string_view glob) const {
+  GlobMatches matches(glob);
+  for (Loaded* loaded : module ? state_->matching(*module) : all_of(state_->objects)) {
+    const ElfImage* image = image_of(*loaded);
+    if (!image) continue;
+    for (const ElfSymbol& symbol : image->symbols()) {
+      if (symbol.kind == SymbolKind::Object) continue;
+      matches.consider(symbol.name);
+      const bool is_mangled = symbol.name.starts_with("_Z") || symbol.name.starts_with("_R");
+      if (is_mangled && matches.may_match_in(symbol.name))  // demangling costs
+        matches.consider(symbol.name, qualified_name(source_name(symbol.name)));
+    }
+  }
+  return matches.take();
 }
 
 // Each call of resolvers stops the target, so they are all run in one call. Failures are ignored: find_function() meets

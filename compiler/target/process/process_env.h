@@ -67,6 +67,8 @@ class ProcessEnv final : public TargetEnv {
 
   std::expected<Symbol, LookupError> find_function(std::optional<std::string_view> module,
                                                    std::string_view name) const override;
+  std::vector<std::string> functions_matching(std::optional<std::string_view> module,
+                                              std::string_view glob) const override;
   void expect_functions(std::span<const FunctionName> names) const override;
   // `name` may be MODULE:SYMBOL. The program's own definition wins over a library's of that name, as it
   // does for the dynamic linker (copy relocations).

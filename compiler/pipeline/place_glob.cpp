@@ -1,0 +1,122 @@
+#include "compiler/pipeline/place_glob.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <map>
+#include <tuple>
+
+namespace kevt::pipeline {
+
+namespace {
+
+constexpr std::string_view kSpace = " \t", kGlob = "*?[";
+
+// The parts of "p:ev libc:*alloc+4 n=%di".
+struct Parts {
+  std::string_view head, module, glob, behind;  // `behind`: "+4", "%return", and all arguments
+  std::uint32_t column = 0;                     // of the place, in bytes
+};
+
+// nullopt: this is no function's place, or no glob. Brackets and angle brackets are those of C++'s names.
+std::optional<Parts> parts_of(std::string_view line) {
+  const std::size_t head = line.find_first_not_of(kSpace);
+  const std::size_t head_ends = line.find_first_of(kSpace, head);
+  const std::size_t place = line.find_first_not_of(kSpace, head_ends);
+  if (head_ends == std::string_view::npos || place == std::string_view::npos) return std::nullopt;
+  if (!std::string_view("prf").contains(line[head]) || line[place] == '/') return std::nullopt;
+  const std::string_view word = line.substr(place, line.find_first_of(kSpace, place) - place);
+  if (word.find_first_of("(<") != std::string_view::npos) return std::nullopt;
+  Parts parts{.head = line.substr(head, head_ends - head), .column = static_cast<std::uint32_t>(place)};
+  const std::size_t colon = word.find(':');
+  if (colon != std::string_view::npos) parts.module = word.substr(0, colon);
+  const std::size_t begin = colon == std::string_view::npos ? 0 : colon + 1;
+  const std::size_t end = std::min(word.find_first_of("+%", begin), word.size());
+  parts.glob = word.substr(begin, end - begin);
+  parts.behind = line.substr(place + end);
+  const bool is_glob = parts.glob.find_first_of(kGlob) != std::string_view::npos;
+  return is_glob && !parts.module.contains('*') ? std::optional(parts) : std::nullopt;
+}
+
+diag::Diagnostic problem(std::string_view line, const Parts& parts, std::string detail) {
+  return {.kind = diag::Kind::BadProbeAddr,
+          .location = diag::Location::Kprobe,
+          .command = std::string(line),
+          .column = parts.column,
+          .errno_value = EINVAL,
+          .detail = std::move(detail),
+          .notes = {},
+          .fixits = {}};
+}
+
+// An event's name is letters, digits and `_`.
+std::string as_event_name(std::string_view function) {
+  std::string name(function);
+  for (char& c : name)
+    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')) c = '_';
+  return name;
+}
+
+std::string head_for(std::string_view head, std::string_view function) {
+  std::string made(head);
+  const std::size_t star = made.find('*', std::min(made.find(':'), made.size()));
+  if (star != std::string::npos) made.replace(star, 1, as_event_name(function));
+  return made;
+}
+
+// Of the names of one function the one that a programmer writes: without `_` in front, then the shortest.
+bool is_better_name(const std::string& one, const std::string& other) {
+  return std::tuple(one.starts_with('_'), one.size(), std::string_view(one)) <
+         std::tuple(other.starts_with('_'), other.size(), std::string_view(other));
+}
+
+// The functions that match and can be probed, each by one name, in the order of names.
+std::vector<std::string> functions_of(const target::TargetEnv& env, std::optional<std::string_view> module,
+                                      std::string_view glob) {
+  std::map<std::uint64_t, std::string> by_address;
+  for (std::string& name : env.functions_matching(module, glob)) {
+    const auto found = env.find_function(module, name);
+    if (!found || env.probeability(found->address) != target::Probeability::Ok) continue;
+    const auto [at, is_new] = by_address.try_emplace(found->address, name);
+    if (!is_new && is_better_name(name, at->second)) at->second = std::move(name);
+  }
+  std::vector<std::string> names;
+  for (auto& [address, name] : by_address) names.push_back(std::move(name));
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace
+
+bool has_place_glob(std::string_view line) { return parts_of(line).has_value(); }
+
+std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_place_glob(
+    std::string_view line, const target::TargetEnv& env) {
+  const auto parts = parts_of(line);
+  if (!parts) return std::nullopt;
+  const std::optional<std::string_view> module =
+      parts->module.empty() ? std::nullopt : std::optional(parts->module);
+  const auto exact = env.find_function(module, parts->glob);
+  if (exact || exact.error().failure == target::LookupFailure::NotChecked) return std::nullopt;
+  // Without a file every library of a program would be meant; a kernel is one.
+  if (!module && !env.is_running_kernel())
+    return std::unexpected(
+        problem(line, *parts, fmt::format("`{}` needs the file whose functions are meant: `libc:{}`", parts->glob, parts->glob)));
+  if (exact.error().failure == target::LookupFailure::ModuleMissing)
+    return std::unexpected(problem(line, *parts, fmt::format("`{}` is not loaded, so nobody knows what `{}` matches there",
+                                                             parts->module, parts->glob)));
+  const std::vector<std::string> names = functions_of(env, module, parts->glob);
+  if (names.empty())
+    return std::unexpected(problem(line, *parts, fmt::format("no function that can be probed matches `{}`", parts->glob)));
+  if (names.size() > kMostGlobbed)
+    return std::unexpected(problem(line, *parts, fmt::format("`{}` matches {} functions; {} are the most", parts->glob,
+                                                             names.size(), kMostGlobbed)));
+  std::vector<std::string> lines;
+  for (const std::string& name : names)
+    lines.push_back(fmt::format("{} {}{}{}{}", head_for(parts->head, name), parts->module,
+                                parts->module.empty() ? "" : ":", name, parts->behind));
+  return lines;
+}
+
+}  // namespace kevt::pipeline
