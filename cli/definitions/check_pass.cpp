@@ -15,6 +15,7 @@
 
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/front.h"
+#include "compiler/pipeline/place_glob.h"
 #include "compiler/pipeline/shorthand.h"
 #include "compiler/pipeline/usdt.h"
 #include "compiler/sema/filter.h"
@@ -89,7 +90,10 @@ class Pass {
 // A kernel has no shorthands, so with --kernel one is checked as it is written.
 void Pass::check_definition(std::size_t index) {
   const Source& source = definitions_[index];
-  if (one_kernel_) return check_line(index, source.text);
+  if (one_kernel_) {
+    if (auto glob = pipeline::place_glob_mistake(source.text)) return report(index, {*std::move(glob)});
+    return check_line(index, source.text);
+  }
   auto lines = pipeline::expand_shorthand(source.text, env_);
   if (!lines) return report(index, {std::move(lines.error())});
   if (!*lines) return check_line(index, source.text);

@@ -48,17 +48,12 @@ std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
   return std::nullopt;
 }
 
-bool RunDefinitions::have_globs() const {
-  return std::ranges::any_of(request_.texts.definitions,
-                             [](const Source& one) { return pipeline::has_place_glob(one.text); });
-}
-
 void RunDefinitions::report_globs() const {
   for (std::size_t i = 0; i < serials_.size(); ++i) {
     const Source& definition = request_.texts.definitions[i];
     if (pipeline::has_place_glob(definition.text) && !serials_[i].empty())
-      report_.status(fmt::format("`{}`: {} function{}", definition.text, serials_[i].size(),
-                                 serials_[i].size() == 1 ? "" : "s"));
+      report_.status(
+          fmt::format("`{}`: {} function{}", definition.text, serials_[i].size(), serials_[i].size() == 1 ? "" : "s"));
   }
 }
 

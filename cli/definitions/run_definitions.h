@@ -32,8 +32,6 @@ class RunDefinitions {
   std::vector<engine::EventSwitcher::InstanceEvent> to_switch_on(engine::Tracing& tracing) const;
   // The instances, the top one first, each with its events that are on or may be switched on later.
   std::vector<RunInstance> instances(engine::Tracing& tracing) const;
-  // Whether some place is a glob: its functions that cannot be placed are left out.
-  bool have_globs() const;
   // Reports the probes that could not be armed while the run goes on. An exit status if it cannot: without --keep-going
   // only functions of globs may be left out, and not all of a glob.
   std::optional<int> report_left_out(std::span<const engine::CodeRefusal> left_out) const;

@@ -20,6 +20,7 @@
 #include "cli/definitions/run_triggers.h"
 #include "cli/exit_status.h"
 #include "common/error.h"
+#include "compiler/pipeline/place_glob.h"
 #include "compiler/script/event_name.h"
 #include "grammar/parse.h"
 #include "runtime-user/runtime/runtime_names.h"
@@ -357,6 +358,11 @@ bool stays_here(const std::string& path) {
     if (part.is_absolute() || part == ".." || std::filesystem::is_symlink(at, none)) return false;
   }
   return true;
+}
+
+bool has_globs(const RunRequest& request) {
+  return std::ranges::any_of(request.texts.definitions,
+                             [](const Source& one) { return pipeline::has_place_glob(one.text); });
 }
 
 bool has_mapped(int pid, const std::string& path) {

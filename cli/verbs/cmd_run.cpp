@@ -24,6 +24,7 @@
 #include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "compiler/layout/layout.h"
+#include "compiler/pipeline/place_glob.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/interrupts.h"
 #include "runtime-user/session/launch.h"
@@ -109,7 +110,9 @@ class Run {
 
 // Each trigger that is set or removed while events are armed takes more rows.
 inproc::SessionOptions Run::session() const {
-  const std::size_t events = request_.texts.definitions.size() * (request_.triggers.empty() ? 1 : 2);
+  const std::size_t definitions =
+      request_.texts.definitions.size() + (has_globs(request_) ? pipeline::kMostGlobbed : 0);
+  const std::size_t events = definitions * (request_.triggers.empty() ? 1 : 2);
   const std::uint64_t kb = options_.buffer_kb.value_or(options_.stack ? kStackBufferKb : kDefaultBufferKb);
   return {.ring_bytes = std::bit_ceil(kb * 1024),
           .rows = static_cast<std::uint32_t>(std::bit_ceil(events + kGuardRows)),
@@ -142,7 +145,7 @@ std::optional<int> Run::define() {
                                                                       .static_events = {},
                                                                       .follows = options_.follow,
                                                                       .keep_going = options_.keep_going,
-                                                                      .leaves_out = definitions_.have_globs(),
+                                                                      .leaves_out = has_globs(request_),
                                                                       .injections = request_.injections,
                                                                       .precompiled = stored_ ? &*stored_ : nullptr,
                                                                       .is_tapped = true});

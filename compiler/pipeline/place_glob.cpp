@@ -91,27 +91,39 @@ std::vector<std::string> functions_of(const target::TargetEnv& env, std::optiona
 
 bool has_place_glob(std::string_view line) { return parts_of(line).has_value(); }
 
+std::optional<diag::Diagnostic> place_glob_mistake(std::string_view line) {
+  const auto parts = parts_of(line);
+  if (!parts) return std::nullopt;
+  return problem(line, *parts,
+                 fmt::format("kernels know no globs, and no function is called `{}`; kevtrace makes a definition for "
+                             "each function that matches",
+                             parts->glob));
+}
+
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_place_glob(
     std::string_view line, const target::TargetEnv& env) {
   const auto parts = parts_of(line);
   if (!parts) return std::nullopt;
-  const std::optional<std::string_view> module =
-      parts->module.empty() ? std::nullopt : std::optional(parts->module);
+  const std::optional<std::string_view> module = parts->module.empty() ? std::nullopt : std::optional(parts->module);
   const auto exact = env.find_function(module, parts->glob);
   if (exact || exact.error().failure == target::LookupFailure::NotChecked) return std::nullopt;
   // Without a file every library of a program would be meant; a kernel is one.
   if (!module && !env.is_running_kernel())
     return std::unexpected(
-        problem(line, *parts, fmt::format("`{}` needs the file whose functions are meant: `libc:{}`", parts->glob, parts->glob)));
+        problem(line, *parts,
+                fmt::format("`{}` needs the file whose functions are meant: `libc:{}`", parts->glob, parts->glob)));
   if (exact.error().failure == target::LookupFailure::ModuleMissing)
-    return std::unexpected(problem(line, *parts, fmt::format("`{}` is not loaded, so nobody knows what `{}` matches there",
-                                                             parts->module, parts->glob)));
+    return std::unexpected(problem(
+        line, *parts,
+        fmt::format("`{}` is not loaded, so nobody knows what `{}` matches there", parts->module, parts->glob)));
   const std::vector<std::string> names = functions_of(env, module, parts->glob);
   if (names.empty())
-    return std::unexpected(problem(line, *parts, fmt::format("no function that can be probed matches `{}`", parts->glob)));
+    return std::unexpected(
+        problem(line, *parts, fmt::format("no function that can be probed matches `{}`", parts->glob)));
   if (names.size() > kMostGlobbed)
-    return std::unexpected(problem(line, *parts, fmt::format("`{}` matches {} functions; {} are the most", parts->glob,
-                                                             names.size(), kMostGlobbed)));
+    return std::unexpected(
+        problem(line, *parts,
+                fmt::format("`{}` matches {} functions; {} are the most", parts->glob, names.size(), kMostGlobbed)));
   std::vector<std::string> lines;
   for (const std::string& name : names)
     lines.push_back(fmt::format("{} {}{}{}{}", head_for(parts->head, name), parts->module,

@@ -24,6 +24,9 @@ inline constexpr std::size_t kMostGlobbed = 10'000;  // functions of one glob
 // Whether the line is a `p`, `r` or `f` definition whose place looks like a glob.
 bool has_place_glob(std::string_view line);
 
+// What a kernel says of such a line; nullopt: it is none.
+std::optional<diag::Diagnostic> place_glob_mistake(std::string_view line);
+
 // The lines that replace `line`, a `p`, `r` or `f` definition; nullopt: its place is no glob, or the target has a
 // function of that very name (`operator*`), or knows none at all. An error: nothing matches, or too much.
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_place_glob(

@@ -56,6 +56,8 @@ TEST_F(PlaceGlob, AFunctionOfSeveralNamesCountsOnce) {
   EXPECT_THAT(lines("p libc:*open64"), ElementsAre("p libc:open64"));
   EXPECT_TRUE(has_place_glob("p libc:*open*"));
   EXPECT_FALSE(has_place_glob("p libc:open n=+0(%di):x8[3]"));
+  EXPECT_THAT(place_glob_mistake("p libc:*open*")->detail, HasSubstr("kernels know no globs"));
+  EXPECT_FALSE(place_glob_mistake("p libc:open"));
 }
 
 TEST_F(PlaceGlob, WhatIsNoGlobStays) {
@@ -65,12 +67,16 @@ TEST_F(PlaceGlob, WhatIsNoGlobStays) {
 }
 
 TEST_F(PlaceGlob, MistakesSayWhatIsMissing) {
-  EXPECT_THAT(lines("p *alloc"), ElementsAre(HasSubstr("`*alloc` needs the file whose functions are meant: `libc:*alloc`")));
+  EXPECT_THAT(lines("p *alloc"),
+              ElementsAre(HasSubstr("`*alloc` needs the file whose functions are meant: `libc:*alloc`")));
   EXPECT_THAT(lines("p libc:nosuch*"), ElementsAre(HasSubstr("no function that can be probed matches `nosuch*`")));
   EXPECT_THAT(lines("p libc:mallop*"), ElementsAre(HasSubstr("no function that can be probed matches")));
   EXPECT_THAT(lines("p libz:comp*"), ElementsAre(HasSubstr("`libz` is not loaded")));
   for (int i = 0; i < 10'001; ++i)
-    env_.add_function({.name = "many" + std::to_string(i), .module = "libc", .address = 0x100000u + 16u * static_cast<unsigned>(i), .size = 16});
+    env_.add_function({.name = "many" + std::to_string(i),
+                       .module = "libc",
+                       .address = 0x100000u + 16u * static_cast<unsigned>(i),
+                       .size = 16});
   EXPECT_THAT(lines("p libc:many*"), ElementsAre(HasSubstr("`many*` matches 10001 functions; 10000 are the most")));
 }
 

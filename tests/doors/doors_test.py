@@ -503,6 +503,16 @@ def statistics_in_window(world):
         expect(window.do("counted", "100"), "~ 3997696-4030463\t100\t100.00 %\t4 000 000\t4 000 099\t4000049.50\n")
 
 
+def globbed_in_window(world):
+    """The editor looks for a function of that name; the page Directory hands the line on."""
+    with Window(world) as window:
+        window.start()
+        window.do("file", "dynamic_events", world.globbed)
+        window.do("switch", "step", "1")
+        window.hit()
+        expect(numbers(window.seen(lambda text: len(numbers(text, "step")) >= 100), "step"), ALL)
+
+
 def latencies_in_window(world):
     with Window(world) as window:
         window.start(TOOK, world.step, world.other)
@@ -637,6 +647,7 @@ def table(world, runtime):
         "names and types of arguments": Three(["typed"], step=ALL).cells(),
         "types `be32`, `o32`, `string(LENGTH)`": Three(["own"], step=ALL, also=is_own).cells(),
         "floating point": Three(["real"], step=ALL, also=has_floats).cells(),
+        "globs in places": {**Three(["globbed"], step=ALL).cells(), "window": globbed_in_window},
         "filters": Three(["step"], filters=[("step", f"i == {value(5)}")], step=[5]).cells(),
         "trigger `traceoff`, `if`": Three(["step", "other"], triggers=[("step", f"traceoff if i == {value(50)}")], step=list(range(51)),
                                           other=list(range(50))).cells(),

@@ -22,10 +22,10 @@
 
 #include "compiler/target/elf/instruction_start.h"
 #include "compiler/target/elf/mapped_file.h"
-#include "compiler/target/elf/usdt.h"
-#include "compiler/target/kernel/kernel_names.h"
 #include "compiler/target/elf/source_names.h"
+#include "compiler/target/elf/usdt.h"
 #include "compiler/target/glob_matches.h"
+#include "compiler/target/kernel/kernel_names.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/process/process_modules.h"
 #include "compiler/target/types/debug_types.h"
