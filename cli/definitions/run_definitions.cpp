@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <map>
 #include <set>
 
@@ -126,7 +127,8 @@ std::optional<int> RunDefinitions::report_left_out(std::span<const engine::CodeR
   bool goes_on = true;
   for (const engine::CodeRefusal& one : left_out) {
     const auto definition = definition_of(one);
-    const bool is_of_glob = definition && pipeline::has_place_glob(request_.texts.definitions[*definition].text);
+    const bool is_of_glob = definition && one.error.errno_value() != ENOSPC &&
+                            pipeline::has_place_glob(request_.texts.definitions[*definition].text);
     goes_on = goes_on && (is_of_glob || request_.options.keep_going || request_.options.follow);
     if (is_of_glob) {
       of_globs[*definition].push_back(&one);

@@ -360,9 +360,9 @@ bool stays_here(const std::string& path) {
   return true;
 }
 
-bool has_globs(const RunRequest& request) {
-  return std::ranges::any_of(request.texts.definitions,
-                             [](const Source& one) { return pipeline::has_place_glob(one.text); });
+std::size_t globs_of(const RunRequest& request) {
+  return static_cast<std::size_t>(std::ranges::count_if(
+      request.texts.definitions, [](const Source& one) { return pipeline::has_place_glob(one.text); }));
 }
 
 bool has_mapped(int pid, const std::string& path) {

@@ -33,8 +33,9 @@ struct RunRequest {
 // Whether the kernel is traced, as --runtime or the script's target says, and not a process.
 bool traces_kernel(const RunRequest& request);
 
-// Whether some place is a glob: how many events there will be is known when it is looked up.
-bool has_globs(const RunRequest& request);
+// How many places are globs. How many events there will be is known when they are looked up.
+std::size_t globs_of(const RunRequest& request);
+inline bool has_globs(const RunRequest& request) { return globs_of(request) != 0; }
 
 // Whether a file that a script names lies in or below the working directory once links are resolved.
 bool stays_here(const std::string& path);

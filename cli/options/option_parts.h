@@ -9,6 +9,29 @@
 
 namespace kevt::cli {
 
+// The group of options that a verb shares with `run`: its help names them, and `kevtrace run --help` tells of them.
+inline constexpr const char* kOptionsOfRun = "as of `kevtrace run`, whose --help tells of them";
+
+// Help as CLI11 makes it, but for that group.
+class HelpFormatter : public CLI::Formatter {
+ public:
+  std::string make_group(std::string group, bool is_positional,
+                         std::vector<const CLI::Option*> options) const override {
+    if (group != kOptionsOfRun) return CLI::Formatter::make_group(std::move(group), is_positional, std::move(options));
+    constexpr std::size_t kColumns = 100;
+    std::string text = "Also, " + group + ":\n", line = " ";
+    for (const CLI::Option* option : options) {
+      const std::string name = " --" + option->get_lnames().front();
+      if (line.size() + name.size() > kColumns) {
+        text += line + '\n';
+        line = " ";
+      }
+      line += name;
+    }
+    return text + line + '\n';
+  }
+};
+
 // Adds the end of a verb's help.
 inline void add_footer(CLI::App& verb, const std::string& text) {
   verb.footer(text + "\n\nEvery verb also takes --color, --escape, --diagnostics and -q: `kevtrace --help`");

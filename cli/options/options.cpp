@@ -177,7 +177,8 @@ void add_explain(CLI::App& app, ExplainOptions& explain) {
       ->type_name("EV:EXPR")
       ->allow_extra_args(false);
   using Part = ExplainOptions::Part;
-  verb->add_option("--only", explain.only, "only these parts: listing, format, ir, llvm, asm, arm")
+  verb->add_option("--only", explain.only,
+                   "these parts instead of a summary: listing, format, ir, llvm, asm, arm; or all")
       ->delimiter(',')
       ->allow_extra_args(false)
       ->type_name("PARTS")
@@ -186,7 +187,8 @@ void add_explain(CLI::App& app, ExplainOptions& explain) {
                                 {"ir", Part::FetchIr},
                                 {"llvm", Part::LlvmIr},
                                 {"asm", Part::Code},
-                                {"arm", Part::Arming}}));
+                                {"arm", Part::Arming},
+                                {"all", Part::All}}));
   verb->add_option("--runtime", explain.runtime, "who would run it: inproc, in a program; bpf, in the running kernel")
       ->check(CLI::IsMember({"inproc", "bpf"}))
       ->capture_default_str();
@@ -392,6 +394,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   app.set_version_flag("--version", std::string("kevtrace ") + KEVT_VERSION, "print the version");
   app.require_subcommand(1);
   app.fallthrough();
+  app.formatter(std::make_shared<HelpFormatter>());
   add_global(app, parsed.global);
   add_run(app, parsed.run);
   add_check(app, parsed.check);

@@ -40,8 +40,8 @@ struct CheckOptions {
 struct ExplainOptions {
   std::vector<std::string> definitions;
   std::vector<std::string> filters;
-  enum class Part : std::uint8_t { Listing, Format, FetchIr, LlvmIr, Code, Arming };
-  std::vector<Part> only;            // empty: all
+  enum class Part : std::uint8_t { Listing, Format, FetchIr, LlvmIr, Code, Arming, All };
+  std::vector<Part> only;            // empty: a summary
   std::string runtime = "inproc";    // or "bpf": in the running kernel, without a command
   std::vector<std::string> command;  // program and arguments; empty: symbols are not looked up
 };

@@ -156,11 +156,20 @@ void add_source(CLI::App& verb, QuestionOptions& source) {
   add_tracing(verb, source.run);
 }
 
+// What a question needs seldom is named in its help, and told of in that of `run`.
+void name_alone(CLI::App& verb) {
+  for (const char* name : {"--trigger", "--hist", "--enable", "--event-pid", "--inject", "--unsafe", "--interval",
+                           "--hist-output", "--hist-format", "--max-bytes", "--stack", "--overwrite", "--buffer",
+                           "--fail-on", "--keep-going", "--follow-forks"})
+    verb.get_option(name)->group(kOptionsOfRun);
+}
+
 void add_question(CLI::App& verb, QuestionOptions& source) {
   add_source(verb, source);
   verb.remove_option(verb.get_option("--format"));
   add_answer_format(verb, source.run.format);
   verb.get_option("--output")->description("write the answer to FILE instead of standard output");
+  name_alone(verb);
 }
 
 void require_source(const QuestionOptions& source) {

@@ -47,7 +47,9 @@ std::set<model::EventName> needed_statics(const RunRequest& request) {
 class KernelRun {
  public:
   KernelRun(RunRequest request, const GlobalOptions& global, const session::MakeWriter& make)
-      : request_(std::move(request)), options_(request_.options), report_(global), trace_(options_, report_, make) {}
+      : request_(std::move(request)), options_(request_.options), report_(global), trace_(options_, report_, make) {
+    if (has_globs(request_)) trace_.count_what_was_never_hit();
+  }
   int go();
 
  private:

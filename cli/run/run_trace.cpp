@@ -126,27 +126,36 @@ Result<void> RunTrace::open_output(InstanceOutput& output) {
   return {};
 }
 
-// A limit of records needs records, and so does what acts on them.
+// A limit of records needs records, and so does what acts on them. From the moment on that the trigger is there, the
+// reader counts each hit that it gets: records that still come, until the event is off, are no further hits.
 void RunTrace::count_instead() {
   session::Recorder* const recorder = outputs_.front().recorder();
   const bool wants_records = options_.events || options_.max_bytes || options_.interval || options_.overwrite;
   engine::Instance& top = tracing_->top();
   if (!recorder || outputs_.size() > 1 || wants_records || top.records_stacks() || !top.triggers.events().empty())
     return;
-  std::vector<const engine::TracedEvent*> counted;
-  for (const session::Recorder::CountTrigger& one : recorder->count_triggers()) {
+  const std::vector<session::Recorder::CountTrigger> wanted = recorder->count_triggers();
+  const auto is_on = [&](const session::Recorder::CountTrigger& one) {
     const engine::EventState* const state = top.find_state(one.event->id);
-    is_counting_ = state && state->records() && tracing_->triggers().write(top, *one.event, one.text);
-    if (!is_counting_) break;
+    return state && state->records();
+  };
+  if (wanted.empty() || !std::ranges::all_of(wanted, is_on)) return;
+  tracing_->drain();  // these hits have no trigger yet
+  std::vector<const engine::TracedEvent*> counted;
+  Result<void> done;
+  for (const session::Recorder::CountTrigger& one : wanted) {
+    counted_.insert(one.event->id);  // the trigger counts what is read while it is set
+    done = tracing_->triggers().write(top, *one.event, one.text);
+    if (!done) break;
     counted.push_back(one.event);
   }
-  if (is_counting_) is_counting_ = tracing_->switcher().set_enabled(top, counted, false).has_value();
-  if (is_counting_)
-    return report_.status("hits are counted by themselves and not recorded: min and max are true to 1.6 %");
-  for (const engine::TracedEvent* event : counted) {
-    auto removed = tracing_->triggers().truncate(top, *event);
-    if (!removed) report_.error(removed.error());
-  }
+  if (done) done = tracing_->switcher().set_enabled(top, counted, false);
+  if (done) return report_.status("hits are counted by themselves and not recorded: min and max are true to 1.6 %");
+  report_.status(fmt::format("hits are recorded, not counted by themselves: {}", done.error().message()));
+  for (const engine::TracedEvent* event : counted)
+    if (auto removed = tracing_->triggers().truncate(top, *event); !removed) report_.error(removed.error());
+  counted_.clear();
+  if (auto on = tracing_->switcher().set_enabled(top, counted, true); !on) report_.error(on.error());
 }
 
 // ---- records --------------------------------------------------------------------------------
@@ -164,6 +173,10 @@ std::uint64_t RunTrace::taken() const {
 void RunTrace::take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
                     const runtime::Record& record) {
   InstanceOutput& output = output_of(instance);
+  if (counted_.contains(event.id)) {
+    last_taken_ = nullptr;
+    return;
+  }
   const bool is_wanted = !output.is_closed() && (!options_.events || taken() < *options_.events);
   last_taken_ = is_wanted ? &output : nullptr;
   if (is_wanted) note_written(output, output.take(event, target, record));
@@ -210,14 +223,14 @@ void RunTrace::finish() {
   tracing_->drain();
   std::vector<std::string> counted;
   const session::HistogramSpan span = next_span();
-  if (is_counting_) {
+  if (!counted_.empty()) {
     InstanceOutput& top = outputs_.front();
     const auto reading =
         tracing_->triggers().take_histograms(top.instance(), top.events(), engine::TriggerFiles::HistForms::Snapshots);
     top.recorder()->give_counts(reading.snapshots);
   }
   for (InstanceOutput& one : outputs_) {
-    counted.push_back(is_counting_ ? "" : histograms_.take(*tracing_, one, span));
+    counted.push_back(!counted_.empty() ? "" : histograms_.take(*tracing_, one, span));
     if (one.lines() && !one.is_closed()) histograms_.print(counted.back(), one);
   }
   write(Round::Last);
@@ -296,15 +309,14 @@ runtime::EventCounts RunTrace::counts() const {
 void RunTrace::show_progress() {
   if (!progress_.is_due()) return;
   const runtime::EventCounts sum = counts();  // read seldom
-  progress_.show({.events = taken(), .lost = sum.lost, .missed = sum.missed, .bytes = written_});
+  progress_.show({.events = counted_.empty() ? taken() : sum.recorded + sum.aggregated,
+                  .lost = sum.lost,
+                  .missed = sum.missed,
+                  .bytes = written_});
 }
 
 bool RunTrace::is_left_unsaid(const runtime::EventCounts& counts) const {
-  constexpr std::size_t kMany = 24;
-  if (counts.attempts != 0 || counts.faults != 0) return false;
-  std::size_t events = 0;
-  for (const InstanceOutput& one : outputs_) events += one.events().size();
-  return events > kMany;
+  return !says_never_hit_ && counts.attempts == 0 && counts.faults == 0;
 }
 
 void RunTrace::print_account(const InstanceOutput& output, const engine::TracedEvent& event) const {

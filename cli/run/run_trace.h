@@ -10,6 +10,7 @@
 #include <functional>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -60,7 +61,8 @@ class RunTrace final : public engine::RecordTap {
   void show_progress();
   // All events of all instances, without repetitions, sorted by id.
   std::vector<const engine::TracedEvent*> events() const;
-  // Of many events those that were never hit are only counted.
+  // Events that were never hit are only counted in what is printed: globs make many of them.
+  void count_what_was_never_hit() { says_never_hit_ = false; }
   bool is_left_unsaid(const runtime::EventCounts& counts) const;
   // Prints to standard error, for each event in each instance, what became of its hits. With -q only events with lost
   // or missed hits or faults.
@@ -100,8 +102,9 @@ class RunTrace final : public engine::RecordTap {
   std::uint64_t written_ = 0;            // bytes
   Clock::time_point started_, flushed_, interval_began_;
   InstanceOutput* last_taken_ = nullptr;  // output of the last record; nullptr: that record was not taken
+  bool says_never_hit_ = true;
   bool is_any_closed_ = false;
-  bool is_counting_ = false;  // by count_instead()
+  std::set<std::uint32_t> counted_;  // by count_instead(): events whose hits triggers count
   bool has_failed_ = false;
 };
 

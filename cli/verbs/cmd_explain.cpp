@@ -2,6 +2,8 @@
 //
 //   kevtrace explain -e 'p libc:malloc size=%di:u64' -- ls
 //
+// Without --only it is a summary: code is told of by its size.
+//
 // PROGRAM is started and held before its first instruction, so that functions have their final addresses and the bytes
 // shown are the ones a probe would replace; then it is killed without having run. Without
 // a PROGRAM functions are not looked up, and how the probes would be armed stays open. `--runtime bpf` looks at the
@@ -61,10 +63,13 @@ class Explain {
 
  private:
   bool wanted(Part part) const {
-    return options_.only.empty() || std::ranges::find(options_.only, part) != options_.only.end();
+    const auto has = [&](Part one) { return std::ranges::find(options_.only, one) != options_.only.end(); };
+    const bool is_long = part == Part::FetchIr || part == Part::LlvmIr || part == Part::Code;
+    return options_.only.empty() ? !is_long : has(part) || has(Part::All);
   }
   void print_event(std::size_t i) const;
   void print_code(std::size_t i) const;
+  void print_sizes(std::size_t i) const;
   void print_arming(const model::CompiledEvent& event) const;
   void print_plan(const model::CompiledEvent& event, const target::ProcessEnv::Place& place) const;
 
@@ -78,6 +83,26 @@ void Explain::print_code(std::size_t i) const {
   const std::uint32_t reads = compilation_.compiled().batch.events[i].register_reads;
   heading(fmt::format("machine code ({} bytes; reads from its frame {})", code.size(), register_list(reads)));
   indented(codegen::disassemble(code));
+}
+
+void print_bpf(const pipeline::CompiledEvents& compiled, std::size_t i) {
+  const model::BpfCode& code = compiled.batch.bpf[compiled.batch.events[i].bpf];
+  heading("BPF program");
+  print("  {} instructions; {} bytes for the event, {} of scratch for each CPU\n", code.instructions.size(),
+        code.event_bytes, code.scratch_bytes);
+}
+
+std::size_t lines_of(std::string_view text) { return static_cast<std::size_t>(std::ranges::count(text, '\n')); }
+
+// What is left out of the summary.
+void Explain::print_sizes(std::size_t i) const {
+  if (compilation_.kernel()) print_bpf(compilation_.compiled(), i);
+  heading("not shown");
+  print("  fetch IR (--only=ir): {} lines\n", lines_of(ir::print(compilation_.compiled().programs[i])));
+  print("  LLVM IR (--only=llvm): {} lines\n", lines_of(compilation_.compiled().llvm_ir));
+  if (compilation_.kernel()) return;
+  const auto code = compilation_.code(i);
+  print("  machine code (--only=asm): {} instructions, {} bytes\n", lines_of(codegen::disassemble(code)), code.size());
 }
 
 void Explain::print_plan(const model::CompiledEvent& event, const target::ProcessEnv::Place& place) const {
@@ -128,13 +153,6 @@ std::string hook_text(const model::CompiledEvent& event, const target::KernelEnv
   return fmt::format("by a {} at {} 0x{:x}", returns ? "kretprobe" : "kprobe", place, address);
 }
 
-void print_bpf(const pipeline::CompiledEvents& compiled, std::size_t i) {
-  const model::BpfCode& code = compiled.batch.bpf[compiled.batch.events[i].bpf];
-  heading("BPF program");
-  print("  {} instructions; {} bytes for the event, {} of scratch for each CPU\n", code.instructions.size(),
-        code.event_bytes, code.scratch_bytes);
-}
-
 void Explain::print_arming(const model::CompiledEvent& event) const {
   heading("arming");
   if (const target::KernelEnv* kernel = compilation_.kernel())
@@ -174,6 +192,7 @@ void Explain::print_event(std::size_t i) const {
   }
   if (wanted(Part::Code)) compilation_.kernel() ? print_bpf(compilation_.compiled(), i) : print_code(i);
   if (wanted(Part::Arming)) print_arming(compilation_.compiled().batch.events[i]);
+  if (options_.only.empty()) print_sizes(i);
 }
 
 int Explain::go() {

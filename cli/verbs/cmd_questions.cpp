@@ -164,6 +164,11 @@ int measure_latency(const LatOptions& options, const GlobalOptions& global) {
     report.error("two events are needed: where the time starts, and where it ends");
     return kUsage;
   }
+  constexpr double kLongest = 9e18;  // nanoseconds: 285 years
+  if (options.slower_ns < 0 || options.slower_ns > kLongest) {
+    report.error("--slower: a time is from 0 to 9e9 s");
+    return kUsage;
+  }
   record::LatencyRequest request{.start = options.words[0],
                                  .end = options.words[1],
                                  .by = std::nullopt,

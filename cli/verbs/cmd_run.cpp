@@ -22,6 +22,7 @@
 #include "cli/run/kernel_run.h"
 #include "cli/run/run_trace.h"
 #include "cli/verbs/commands.h"
+#include "common/abi/probe.h"
 #include "common/print.h"
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/place_glob.h"
@@ -77,7 +78,9 @@ bool has_symbols(const sema::TriggerTable& triggers) {
 class Run {
  public:
   Run(RunRequest request, const GlobalOptions& global, const session::MakeWriter& make)
-      : request_(std::move(request)), options_(request_.options), report_(global), trace_(options_, report_, make) {}
+      : request_(std::move(request)), options_(request_.options), report_(global), trace_(options_, report_, make) {
+    if (has_globs(request_)) trace_.count_what_was_never_hit();
+  }
   int go();
 
  private:
@@ -110,9 +113,9 @@ class Run {
 
 // Each trigger that is set or removed while events are armed takes more rows.
 inproc::SessionOptions Run::session() const {
-  const std::size_t definitions =
-      request_.texts.definitions.size() + (has_globs(request_) ? pipeline::kMostGlobbed : 0);
-  const std::size_t events = definitions * (request_.triggers.empty() ? 1 : 2);
+  const std::size_t definitions = request_.texts.definitions.size() + globs_of(request_) * pipeline::kMostGlobbed;
+  const std::size_t events =
+      std::min<std::size_t>(definitions * (request_.triggers.empty() ? 1 : 2), KEVT_MAX_ROWS - kGuardRows);
   const std::uint64_t kb = options_.buffer_kb.value_or(options_.stack ? kStackBufferKb : kDefaultBufferKb);
   return {.ring_bytes = std::bit_ceil(kb * 1024),
           .rows = static_cast<std::uint32_t>(std::bit_ceil(events + kGuardRows)),
@@ -274,9 +277,11 @@ void Run::report_waiting() const {
 
 // With -q only events with lost or missed hits, or faults.
 void Run::print_summary() const {
+  bool has_head = report_.is_quiet();
   for (const engine::TracedEvent* event : trace_.events()) {
     const runtime::EventCounts c = trace_.counts_of(*event);
     if (trace_.is_left_unsaid(c)) continue;
+    if (!std::exchange(has_head, true)) print_to(stderr, "  {:<44} {:>15} {:>15}\n", "EVENT", "HITS", "MISSED");
     if (!report_.is_quiet() || c.lost || c.missed || c.faults)
       print_to(stderr, "{}", Lines{layout::profile_line(event->name, c.attempts - c.missed, c.missed)});
   }

@@ -13,6 +13,7 @@
 
 #include "common/abi/hit_table.h"
 #include "common/abi/probe.h"
+#include "common/assert.h"
 #include "compiler/codegen/event_emitter.h"
 #include "compiler/model/histogram.h"
 
@@ -148,8 +149,9 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
   Value* const from_place = b_.CreateSelect(is_near, place, place_among(slots));
   Value* const last = b_.CreateSelect(is_near, b_.getInt64(near_slots - 1), b_.getInt64(slots - 1));
   Value* index = b_.CreateAnd(b_.CreateAdd(from_place, tries), last);
-  // The near part is full by then: places among all slots that lie in it stand for others.
+  // The key's near slots are taken by then. Places that lie in the near part, which is soon full, stand for others.
   if (near_slots < slots) {
+    KEVT_ASSERT(near_slots <= slots / 2);
     Value* const is_taken = b_.CreateAnd(b_.CreateNot(is_near), b_.CreateICmpULT(index, b_.getInt64(near_slots)));
     index = b_.CreateSelect(is_taken, b_.CreateOr(index, b_.getInt64(slots / 2)), index);
   }

@@ -5,7 +5,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
+#include <set>
 #include <tuple>
+
+#include "compiler/target/elf/source_names.h"
 
 namespace kevt::pipeline {
 
@@ -50,19 +53,57 @@ diag::Diagnostic problem(std::string_view line, const Parts& parts, std::string 
           .fixits = {}};
 }
 
-// An event's name is letters, digits and `_`.
-std::string as_event_name(std::string_view function) {
-  std::string name(function);
-  for (char& c : name)
-    if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')) c = '_';
-  return name;
-}
+// Names the events of one glob. Letters, digits and `_`, 63 at most; a name that comes again gets a number.
+class EventNames {
+ public:
+  explicit EventNames(std::string_view head) : head_(head) {}
 
-std::string head_for(std::string_view head, std::string_view function) {
-  std::string made(head);
-  const std::size_t star = made.find('*', std::min(made.find(':'), made.size()));
-  if (star != std::string::npos) made.replace(star, 1, as_event_name(function));
-  return made;
+  // The first word of the function's line: with its name for a `*`, or where the kernel's own name would be too long.
+  std::string head_for(std::string_view module, std::string_view function) {
+    const std::size_t colon = head_.find(':');
+    const std::size_t star = head_.find('*', std::min(colon, head_.size()));
+    if (star != std::string_view::npos) {
+      const std::size_t slash = std::min(head_.rfind('/', star), head_.size());
+      const std::size_t begin = (slash == head_.size() ? colon : slash) + 1;
+      return std::string(head_.substr(0, begin)) +
+             unique(head_.substr(begin, star - begin), function, head_.substr(star + 1));
+    }
+    // "p_libc_malloc_0"
+    const bool fits = module.size() + function.size() + kOfOwnNames <= kMostOfName;
+    if (colon != std::string_view::npos || fits) return std::string(head_);
+    return fmt::format("{}:{}", head_, unique(fmt::format("{}_", head_.front()), function, ""));
+  }
+
+ private:
+  static constexpr std::size_t kMostOfName = 63, kOfOwnNames = 5;
+
+  static std::string as_written(std::string_view function) {
+    std::string name = target::source_name(function);
+    name = name.empty() ? std::string(function) : std::string(target::qualified_name(name));
+    for (char& c : name)
+      if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')) c = '_';
+    return name;
+  }
+
+  std::string unique(std::string_view front, std::string_view function, std::string_view behind) {
+    const std::string name = as_written(function);
+    for (unsigned number = 1;; ++number) {
+      const std::string end = number == 1 ? std::string(behind) : fmt::format("{}_{}", behind, number);
+      const std::size_t room = kMostOfName - std::min(kMostOfName, front.size() + end.size());
+      std::string made = fmt::format("{}{}{}", front, std::string_view(name).substr(0, room), end);
+      if (taken_.insert(made).second) return made;
+    }
+  }
+
+  std::string_view head_;
+  std::set<std::string> taken_;
+};
+
+// Whether a place can name the module: its characters are those of symbols.
+bool is_word(std::string_view module) {
+  return std::ranges::all_of(module, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
+  });
 }
 
 // Of the names of one function the one that a programmer writes: without `_` in front, then the shortest.
@@ -71,11 +112,11 @@ bool is_better_name(const std::string& one, const std::string& other) {
          std::tuple(other.starts_with('_'), other.size(), std::string_view(other));
 }
 
-// The functions that match and can be probed, each by one name, in the order of names.
+// The functions of these names that can be probed, each by one name, in the order of names.
 std::vector<std::string> functions_of(const target::TargetEnv& env, std::optional<std::string_view> module,
-                                      std::string_view glob) {
+                                      std::vector<std::string> matching) {
   std::map<std::uint64_t, std::string> by_address;
-  for (std::string& name : env.functions_matching(module, glob)) {
+  for (std::string& name : matching) {
     const auto found = env.find_function(module, name);
     if (!found || env.probeability(found->address) != target::Probeability::Ok) continue;
     const auto [at, is_new] = by_address.try_emplace(found->address, name);
@@ -91,6 +132,11 @@ std::vector<std::string> functions_of(const target::TargetEnv& env, std::optiona
 
 bool has_place_glob(std::string_view line) { return parts_of(line).has_value(); }
 
+bool names_file(std::string_view line) {
+  const auto parts = parts_of(line);
+  return parts && !parts->module.empty();
+}
+
 std::optional<diag::Diagnostic> place_glob_mistake(std::string_view line) {
   const auto parts = parts_of(line);
   if (!parts) return std::nullopt;
@@ -105,6 +151,12 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   const auto parts = parts_of(line);
   if (!parts) return std::nullopt;
   const std::optional<std::string_view> module = parts->module.empty() ? std::nullopt : std::optional(parts->module);
+  if (module && !is_word(*module))
+    return std::unexpected(problem(
+        line, *parts,
+        fmt::format("a place cannot name `{}`: only letters, digits, `_` and `.` stand before its `:`; a function "
+                    "of it is probed by PATH:OFFSET",
+                    *module)));
   const auto exact = env.find_function(module, parts->glob);
   if (exact || exact.error().failure == target::LookupFailure::NotChecked) return std::nullopt;
   // Without a file every library of a program would be meant; a kernel is one.
@@ -116,17 +168,19 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
     return std::unexpected(problem(
         line, *parts,
         fmt::format("`{}` is not loaded, so nobody knows what `{}` matches there", parts->module, parts->glob)));
-  const std::vector<std::string> names = functions_of(env, module, parts->glob);
+  std::vector<std::string> names = env.functions_matching(module, parts->glob);
+  if (names.size() > kMostGlobbed)
+    return std::unexpected(problem(
+        line, *parts,
+        fmt::format("`{}` matches {} names of functions; {} are the most", parts->glob, names.size(), kMostGlobbed)));
+  names = functions_of(env, module, std::move(names));
   if (names.empty())
     return std::unexpected(
         problem(line, *parts, fmt::format("no function that can be probed matches `{}`", parts->glob)));
-  if (names.size() > kMostGlobbed)
-    return std::unexpected(
-        problem(line, *parts,
-                fmt::format("`{}` matches {} functions; {} are the most", parts->glob, names.size(), kMostGlobbed)));
   std::vector<std::string> lines;
+  EventNames events(parts->head);
   for (const std::string& name : names)
-    lines.push_back(fmt::format("{} {}{}{}{}", head_for(parts->head, name), parts->module,
+    lines.push_back(fmt::format("{} {}{}{}{}", events.head_for(parts->module, name), parts->module,
                                 parts->module.empty() ? "" : ":", name, parts->behind));
   return lines;
 }

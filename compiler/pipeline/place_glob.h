@@ -19,10 +19,13 @@
 
 namespace kevt::pipeline {
 
-inline constexpr std::size_t kMostGlobbed = 10'000;  // functions of one glob
+inline constexpr std::size_t kMostGlobbed = 10'000;  // names of functions that one glob matches
 
 // Whether the line is a `p`, `r` or `f` definition whose place looks like a glob.
 bool has_place_glob(std::string_view line);
+
+// Whether that place names the file whose functions are meant: `libc:*alloc`.
+bool names_file(std::string_view line);
 
 // What a kernel says of such a line; nullopt: it is none.
 std::optional<diag::Diagnostic> place_glob_mistake(std::string_view line);

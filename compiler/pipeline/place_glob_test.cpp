@@ -60,6 +60,28 @@ TEST_F(PlaceGlob, AFunctionOfSeveralNamesCountsOnce) {
   EXPECT_FALSE(place_glob_mistake("p libc:open"));
 }
 
+TEST_F(PlaceGlob, NamesOfEventsAreTheSourcesAndFit) {
+  const std::string word(90, 'w');
+  env_.add_function({.name = "_ZN3Foo90" + word + "Ev", .module = "libc", .address = 0xa000, .size = 16});
+  env_.add_function({.name = "_ZN3Foo90" + word + "Ei", .module = "libc", .address = 0xa100, .size = 16});
+  const auto names = [&](std::string_view line) {
+    std::vector<std::string> all;
+    for (const std::string& one : lines(line)) all.push_back(one.substr(2, one.find(' ') - 2));
+    return all;
+  };
+  EXPECT_THAT(names("p:a_* libc:_ZN3Foo*"),
+              ElementsAre("a_Foo__" + std::string(56, 'w'), "a_Foo__" + std::string(54, 'w') + "_2"));
+  EXPECT_THAT(names("p:a_*_out libc:_ZN3Foo*"),
+              ElementsAre("a_Foo__" + std::string(52, 'w') + "_out", "a_Foo__" + std::string(50, 'w') + "_out_2"));
+  EXPECT_THAT(names("p:grp/a_* libc:_ZN3Foo*")[0], testing::StartsWith("grp/a_Foo__w"));
+  // Without a name the kernel's own one is too long.
+  EXPECT_THAT(names("p libc:_ZN3Foo*")[0], testing::StartsWith("p_Foo__w"));
+  env_.add_function({.name = "f.1", .module = "libc", .address = 0xb000, .size = 16});
+  env_.add_function({.name = "f_1", .module = "libc", .address = 0xb100, .size = 16});
+  EXPECT_THAT(lines("p:* libc:f[._]1"), ElementsAre("p:f_1 libc:f.1", "p:f_1_2 libc:f_1"));
+  EXPECT_THAT(lines("p libstdc++:*x"), ElementsAre(HasSubstr("a place cannot name `libstdc++`")));
+}
+
 TEST_F(PlaceGlob, WhatIsNoGlobStays) {
   for (const char* line : {"p libc:malloc", "p libc:operator*", "p:x libc:f(char*) n=%di", "p:x /usr/lib/a*:0x10",
                            "e:x sched.sched_*", "-:x", "", "p", "p:x", "s:x u64 *a", "t:x sched_*", "p:x 0x1000 a=@b*"})
@@ -77,7 +99,8 @@ TEST_F(PlaceGlob, MistakesSayWhatIsMissing) {
                        .module = "libc",
                        .address = 0x100000u + 16u * static_cast<unsigned>(i),
                        .size = 16});
-  EXPECT_THAT(lines("p libc:many*"), ElementsAre(HasSubstr("`many*` matches 10001 functions; 10000 are the most")));
+  EXPECT_THAT(lines("p libc:many*"),
+              ElementsAre(HasSubstr("`many*` matches 10001 names of functions; 10000 are the most")));
 }
 
 TEST_F(PlaceGlob, AKernelNeedsNoFile) {

@@ -37,12 +37,14 @@ std::optional<std::string> joined_place(std::string_view line) {
 
 }  // namespace
 
-std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_shorthand(
-    std::string_view line, const target::TargetEnv& env) {
+std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_shorthand(std::string_view line,
+                                                                                          const target::TargetEnv& env,
+                                                                                          Globs globs) {
   const std::optional<std::string> joined = joined_place(line);
   auto markers = expand_usdt(joined ? std::string_view(*joined) : line, env);
   if (!markers || *markers) return markers;
   if (joined) return std::vector<std::string>{*joined};
+  if (globs == Globs::OfNamedFiles && (env.is_running_kernel() || !names_file(line))) return std::nullopt;
   return expand_place_glob(line, env);
 }
 

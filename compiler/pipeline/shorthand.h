@@ -6,6 +6,7 @@
 //   p:ev app:Shape::scale(int, double)        a name of the source, with blanks between its parentheses
 #pragma once
 
+#include <cstdint>
 #include <expected>
 #include <optional>
 #include <string>
@@ -17,8 +18,13 @@
 
 namespace kevt::pipeline {
 
+// Which globs in places are expanded. The files of a mount answer as a kernel's do, and a kernel refuses each of them:
+// there only globs in a named program or library count, which no kernel's line means.
+enum class Globs : std::uint8_t { All, OfNamedFiles };
+
 // The lines that replace `line`; nullopt: `line` is no short form and stays. An error: a mistake in a short form.
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_shorthand(std::string_view line,
-                                                                                          const target::TargetEnv& env);
+                                                                                          const target::TargetEnv& env,
+                                                                                          Globs globs = Globs::All);
 
 }  // namespace kevt::pipeline

@@ -20,7 +20,7 @@ namespace kevt::sema {
 
 inline constexpr std::size_t kMaxHistKeys = 3;
 inline constexpr std::size_t kMaxHistValues = 3;      // hitcount included
-inline constexpr std::size_t kMostOwnHistValues = 9;  // where no kernel is asked for
+inline constexpr std::size_t kMostOwnHistValues = 9;  // with a statistic among them
 inline constexpr std::size_t kMaxHistVariables = 16;
 inline constexpr std::size_t kMaxSortKeys = 2;
 inline constexpr std::size_t kMaxActionFields = 64;   // params of an action; also field variables of a histogram

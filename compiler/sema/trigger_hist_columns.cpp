@@ -165,13 +165,26 @@ bool read_definitions(HistCheck& check, const HistParts& parts) {
   return std::ranges::all_of(parts.assignments, [&](const std::string& part) { return read_assignments(check, part); });
 }
 
-// There is room for two values; where no kernel is asked for, for eight. `hitcount` is always there and may be written
+// Whether some value is one that no kernel has: then there is room for more of them than in a kernel.
+bool has_statistic(const HistCheck& check, std::string_view values) {
+  if (!check.dialect.has_own_forms()) return false;
+  std::optional<std::string_view> rest = values;
+  while (rest) {
+    const std::string_view text = cut_at(rest, ',');
+    const std::size_t dot = text.find('.');
+    const std::string_view word = dot == std::string_view::npos ? "" : text.substr(dot + 1);
+    if (word == "min" || word == "max" || word == "avg") return true;
+  }
+  return false;
+}
+
+// There is room for two values; with a statistic among them for eight. `hitcount` is always there and may be written
 // anywhere among the first three. In kernels where `hitcount` is also a field, a second `hitcount` is a value.
 bool read_hist_values(HistCheck& check, const HistParts& parts) {
   if (!parts.values) return has_visible_value(check);
   std::optional<std::string_view> rest = *parts.values;
   bool counted = false;
-  const std::size_t most = check.dialect.has_own_forms() ? kMostOwnHistValues : kMaxHistValues;
+  const std::size_t most = has_statistic(check, *parts.values) ? kMostOwnHistValues : kMaxHistValues;
   for (std::size_t i = 0; i < most && check.hist.values.size() + 1 < most && rest; ++i) {
     const std::string_view text = cut_at(rest, ',');
     const bool is_first = text == "hitcount" && !(counted && check.has(Feature::HitcountField));

@@ -2,6 +2,7 @@
 // has its texts.
 #include "gui/app/histogram_panel.h"
 
+#include <QAbstractItemView>
 #include <QComboBox>
 #include <QHBoxLayout>
 #include <QHeaderView>
@@ -120,6 +121,7 @@ void HistogramPanel::makeBar(QWidget* bar) {
   which_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   which_->setToolTip(tr("the histograms that there are"));
   group_->setAccessibleName(tr("Entries"));
+  group_->hide();
   group_->setToolTip(tr("all entries together, or those that the other keys name"));
   group_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
   head_->setTextFormat(Qt::PlainText);
@@ -264,6 +266,8 @@ void HistogramPanel::fillGroups() {
     std::ranges::stable_sort(groups, std::greater<>(), [&](const QString& group) { return hits[group]; });
     if (groups.size() > kMostGroups) groups.resize(kMostGroups);
   }
+  if (groups == groups_ || group_->view()->isVisible()) return;  // somebody may be choosing
+  groups_ = groups;
   group_->setVisible(!groups.empty());
   const QString chosen = group_->currentIndex() > 0 ? group_->currentText() : QString();
   group_->clear();
@@ -319,7 +323,16 @@ QString HistogramPanel::lineFilter() const {
   const auto shown = track();
   const auto line = picture_->current();
   if (!shown || !line) return {};
-  return filterOf(*shown, picture_->picture().lines[*line], event_.format.get());
+  return filterOf(*shown, picture_->picture().lines[*line], formatOf(*shown));
+}
+
+// A recording's histogram has an event of its own, whatever is selected.
+const record::EventFormat* HistogramPanel::formatOf(const HistogramTrack& track) const {
+  if (track.head().event.empty()) return event_.format.get();
+  const std::string& event = track.head().event;
+  for (const record::EventFormat& format : document_.metadata()->formats.all())
+    if (event.ends_with(format.system + ':' + format.name)) return &format;
+  return nullptr;
 }
 
 void HistogramPanel::wantShown() {

@@ -69,6 +69,7 @@ class HistogramPanel : public QWidget {
   std::vector<std::shared_ptr<HistogramTrack>> goingOn(const std::vector<record::HistFileTable>& tables);
   void fillWhich();
   void fillGroups();
+  const record::EventFormat* formatOf(const HistogramTrack& track) const;
   void showTrack();
   void showPicture();
   void writeCount();
@@ -80,6 +81,7 @@ class HistogramPanel : public QWidget {
   ShownEvent event_;
   std::vector<std::shared_ptr<HistogramTrack>> tracks_;
   QComboBox *which_, *group_;
+  QStringList groups_;  // in group_, behind "all"
   QLineEdit *keys_, *values_, *condition_;
   QLabel* head_;
   QToolButton *clear_, *pause_, *remove_, *shown_, *recorded_;

@@ -58,14 +58,14 @@ QString termOf(const HistFileColumn& column, const HistFileCell& cell, const std
                const record::EventFormat* format) {
   QString name = QString::fromStdString(column.name);
   if (name.contains(QLatin1String("stacktrace")) || name == QLatin1String("common_timestamp")) return {};
-  if (name == QLatin1String("common_comm") || name == QLatin1String("comm")) name = QStringLiteral("COMM");
-  if (name == QLatin1String("common_cpu") || name == QLatin1String("cpu")) name = QStringLiteral("CPU");
+  const record::Field* const field = format ? format->find(column.name) : nullptr;
+  if (!field && (name == QLatin1String("common_comm") || name == QLatin1String("comm"))) name = QStringLiteral("COMM");
+  if (!field && (name == QLatin1String("common_cpu") || name == QLatin1String("cpu"))) name = QStringLiteral("CPU");
   if (!range) {
     const QString text = QString::fromStdString(cell.text);
     if (column.is_measuring() || text.contains(QLatin1Char('"')) || text.contains(QLatin1Char('\n'))) return {};
     return QStringLiteral("%1 == \"%2\"").arg(name, text);
   }
-  const record::Field* const field = format ? format->find(column.name) : nullptr;
   const auto number = [&](std::uint64_t value) {
     return field && field->is_signed ? QString::number(static_cast<qint64>(value)) : QString::number(value);
   };
@@ -105,11 +105,13 @@ void HistogramTrack::takeTotals(double at_s, record::HistFileTable table) {
   order_.clear();
   for (HistFileRow& row : table.rows) {
     const std::uint32_t entry = entryOf(row);
-    const std::uint64_t had = entry < before.size() ? before[entry] : 0;
-    if (row.hits != had) slice.hits.emplace_back(entry, row.hits > had ? row.hits - had : row.hits);
-    entries_[entry].hits = row.hits;
+    if (entries_[entry].hits == 0) order_.push_back(entry);
+    entries_[entry].hits += row.hits;  // different keys may be shown alike
     entries_[entry].values = std::move(row.values);
-    order_.push_back(entry);
+  }
+  for (const std::uint32_t entry : order_) {
+    const std::uint64_t had = entry < before.size() ? before[entry] : 0, has = entries_[entry].hits;
+    if (has != had) slice.hits.emplace_back(entry, has > had ? has - had : has);
   }
   if (has_totals_) addSlice(std::move(slice));
   has_totals_ = true;

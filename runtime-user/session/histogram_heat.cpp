@@ -68,7 +68,7 @@ std::optional<std::size_t> measuring_key(const model::Histogram& histogram) {
   return found;
 }
 
-// "fd=3 comm=cat", without the key `without`; in one line, cut where it is long.
+// "fd=3 comm=cat", without the key `without`; in one line.
 std::string label_of(const model::Histogram& histogram, const std::vector<HistCell>& keys,
                      std::optional<std::size_t> without) {
   const std::vector<std::string> names = names_of(histogram.keys);
@@ -78,18 +78,23 @@ std::string label_of(const model::Histogram& histogram, const std::vector<HistCe
     if (!label.empty()) label += ' ';
     label += names[i] + '=' + escaped(plain_text(histogram.keys[i], keys[i]));
   }
-  std::size_t columns = 0;
-  for (std::size_t at = 0; at < label.size(); ++columns) {
-    char32_t code = 0;
-    if (columns + 1 == kMostLabel) return label.substr(0, at) + "…";
-    at += std::max<std::size_t>(decode_utf8(std::string_view(label).substr(at), code), 1);
-  }
   return label;
 }
 
 std::size_t columns_of(std::string_view text) {
   return static_cast<std::size_t>(
       std::ranges::count_if(text, [](char c) { return (static_cast<unsigned char>(c) & 0xc0) != 0x80; }));
+}
+
+// The beginning of a text that is too long for its column.
+std::string cut(const std::string& text) {
+  if (columns_of(text) <= kMostLabel) return text;
+  std::size_t at = 0;
+  for (std::size_t columns = 0; columns + 1 < kMostLabel; ++columns) {
+    char32_t code = 0;
+    at += std::max<std::size_t>(decode_utf8(std::string_view(text).substr(at), code), 1);
+  }
+  return text.substr(0, at) + "…";
 }
 
 std::string padded(std::string text, std::size_t columns) {
@@ -122,7 +127,7 @@ std::string HistogramHeat::entries(const HistSnapshot& snapshot, HistogramSpan s
   std::string out = fmt::format("{}{:>12}", time_text(span), snapshot.hits);
   for (std::size_t i = 0; i < std::min(rows.size(), kMostEntries); ++i)
     out += fmt::format("{}{} {}", i == 0 ? "  " : " | ",
-                       label_of(snapshot.trigger.histogram, rows[i]->keys, std::nullopt), rows[i]->hits);
+                       cut(label_of(snapshot.trigger.histogram, rows[i]->keys, std::nullopt)), rows[i]->hits);
   if (rows.size() > kMostEntries) out += fmt::format(" | {} more", rows.size() - kMostEntries);
   return out + '\n';
 }
@@ -150,7 +155,7 @@ std::string HistogramHeat::measured(const HistSnapshot& snapshot, std::size_t ke
   std::ranges::stable_sort(largest, std::greater<>(), [](const auto& one) { return one.second->hits; });
   const std::size_t left_out = largest.size() - std::min(largest.size(), kMostGroups);
   largest.resize(largest.size() - left_out);
-  for (const auto& [text, group] : largest) label = std::max(label, columns_of(text));
+  for (const auto& [text, group] : largest) label = std::max(label, columns_of(cut(text)));
   std::string out;
   const bool has_grown = axis.seen.size() != known || label > axis.label;
   if (axis.seen.size() != known) axis.lines = record::bucket_lines(kind_of(histogram.keys[key]), axis.seen, kMostCells);
@@ -161,7 +166,7 @@ std::string HistogramHeat::measured(const HistSnapshot& snapshot, std::size_t ke
                        axis_text(histogram.keys[key], axis.lines), "hits", "p50", "p99", "max");
   for (const auto& [text, group] : largest) {
     out += time_text(span);
-    if (axis.label) out += padded(text, axis.label) + ' ';
+    if (axis.label) out += padded(cut(text), axis.label) + ' ';
     std::vector<std::uint64_t> cells(axis.lines.size());
     for (const auto& [range, hits] : group->buckets)
       if (const auto cell = record::line_of(axis.lines, range)) cells[*cell] += hits;

@@ -55,6 +55,18 @@ TEST(HistogramHeat, OtherKeysStandInFront) {
   EXPECT_LT(text.find("größer"), text.find("cat"));  // most hits first
 }
 
+TEST(HistogramHeat, LongKeysAreCutAndStayApart) {
+  HistogramHeat heat;
+  const std::string long_one(60, 'x');
+  HistSnapshot both = lengths({{3, 2}}, long_one + "1");
+  both.rows.push_back(lengths({{3, 20}}, long_one + "2").rows[0]);
+  const std::string text = heat.text(both, 1, {0, 1});
+  EXPECT_THAT(text, HasSubstr("comm=" + std::string(34, 'x') + "… |█|           20 "));
+  EXPECT_THAT(text, HasSubstr("comm=" + std::string(34, 'x') + "… |█|            2 "));
+  EXPECT_THAT(heat.text(lengths({{3, 1}}, std::string(35, 'y')), 2, {0, 1}),
+              HasSubstr("comm=" + std::string(35, 'y') + " |"));
+}
+
 TEST(HistogramHeat, WithoutBucketsTheLargestEntries) {
   HistSnapshot made{.event = "g:e", .trigger = {}, .rows = {}, .hits = 0, .dropped = 0};
   made.trigger.histogram.keys = {{.name = "fd"}};

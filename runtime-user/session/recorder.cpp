@@ -280,7 +280,7 @@ void Recorder::give_counts(std::span<const engine::HistSnapshot> snapshots) {
         }
         buckets.push_back(bucket);
       }
-      writer_->take_counts(*fields.format, buckets);
+      writer_->take_counts(*fields.format, buckets, snapshot.dropped);
     }
 }
 

@@ -77,13 +77,23 @@ TEST(List, FullDiskIsAnError) {
 }
 
 TEST(Explain, ShowsEveryPart) {
-  const Ran ran = shell("kevtrace explain -e 'p:open libc:openat path=+0(%si):string' -- /bin/ls");
+  const Ran ran = shell("kevtrace explain -e 'p:open libc:openat path=+0(%si):string' --only=all -- /bin/ls");
   EXPECT_EQ(ran.status, 0) << ran.err;
   for (const char* part :
        {"== listing ==", "== format ==", "== fetch IR ==", "== machine code (", "== arming ==", "== LLVM IR ==", "retq",
         "original bytes: ", "field:__data_loc char[] path;", "define ", "by a jump of 5 bytes"})
     EXPECT_THAT(ran.out, HasSubstr(part));
   EXPECT_THAT(ran.out, Not(HasSubstr("(bad)")));
+}
+
+TEST(Explain, BeginsWithASummary) {
+  const Ran ran = shell("kevtrace explain -e 'p:open libc:openat path=+0(%si):string' -- /bin/ls");
+  EXPECT_EQ(ran.status, 0) << ran.err;
+  for (const char* part : {"== listing ==", "== format ==", "== arming ==", "by a jump of 5 bytes",
+                           "(--only=ir): ", "(--only=llvm): ", "(--only=asm): "})
+    EXPECT_THAT(ran.out, HasSubstr(part));
+  EXPECT_THAT(ran.out, Not(HasSubstr("retq")));
+  EXPECT_LT(std::ranges::count(ran.out, '\n'), 50);
 }
 
 TEST(Explain, OnlyWhatIsAsked) {

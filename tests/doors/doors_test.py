@@ -678,6 +678,8 @@ def table(world, runtime):
         whole = "no: the whole machine is traced"
         for name in ("programs that are followed", "several processes"):
             rows[name] = dict.fromkeys(DOORS, whole)
+        answers = "no: over a kernel it answers as the kernel does, which knows no globs"
+        rows["globs in places"] |= {"mount": answers, "window": answers}
         rows["injection"] = dict.fromkeys(DOORS, "no: the kernel's way is never changed")
         rows["floating point"] = dict.fromkeys(DOORS, "no: the kernel saves no vector registers where it is probed")
     else:

@@ -63,6 +63,24 @@ class Answers(ProcessTest):
                 self.assertEqual([g["key"] for g in counted], [g["key"] for g in recorded])
                 self.assertEqual([(g["rows"], g["mean"], g["p99"]) for g in counted], [(g["rows"], g["mean"], g["p99"]) for g in recorded])
             self.assertEqual(sum(g["count"] for g in counted), 3000)
+        # What is hit all the time when the question comes is counted once.
+        busy = subprocess.Popen(["/usr/bin/python3", "-S", "-c", "import os\nf = os.open('/dev/null', os.O_WRONLY)\nprint(flush=True)\nwhile True:\n  for i in range(100): os.write(f, b'x' * i)"],
+                                stdout=subprocess.PIPE)
+        try:
+            busy.stdout.readline()
+            made = self.answer("hist", "w.len", "-e", "p:w libc:write len=%dx:u64", "--pid", str(busy.pid), "-d", "0.3", command=False)
+        finally:
+            busy.kill()
+            busy.wait()
+            busy.stdout.close()
+        hits, recorded, counted, lost = map(int, re.search(r"w: hits (\d+) = recorded (\d+) \+ aggregated (\d+) \+ filtered 0 \+ lost (\d+) ", self.err).groups())
+        self.assertEqual((made["groups"][0]["count"], hits), (recorded + counted, recorded + counted + lost))
+        # A sum over 2^64, and a field that is called as a word of histograms.
+        (group,) = self.answer("hist", "lf.big", "-e", "p:lf brief:leaf big=\\0xfffffffffffffff0:u64", count=100)["groups"]
+        self.assertAlmostEqual(group["mean"] / 2**64, 1, delta=1 / 64)
+        for name in ("hitcount", "cpu", "stacktrace"):
+            (group,) = self.answer("hist", f"lf.{name}", "-e", f"p:lf brief:leaf {name}=%di:u64", count=5)["groups"]
+            self.assertEqual((group["count"], group["max"]), (5, 4), name)
         # Under a filter; and what cannot be counted is recorded.
         (group,) = self.answer("hist", "lf.n", *LEAF, "--filter", "lf: n >= 10", count=50)["groups"]
         self.assertEqual((group["count"], group["min"]), (40, 10))

@@ -109,10 +109,10 @@ struct CountWish {
   std::string by;  // a number of the record, or common_pid, common_cpu, common_comm; empty: nothing
 };
 struct CountedBucket {
-  std::uint64_t from = 0, to = 0;  // of the field's numbers; both included
-  std::uint64_t by = 0;            // as a number with a sign has it; 0 where it is a text
-  std::string_view by_text;        // of common_comm
-  std::uint64_t hits = 0, sum = 0;
+  std::uint64_t from = 0, to = 0;   // of the field's numbers; both included
+  std::uint64_t by = 0;             // as a number with a sign has it; 0 where it is a text
+  std::string_view by_text;         // of common_comm
+  std::uint64_t hits = 0, sum = 0;  // the sum is 64 bits, and wraps
 };
 
 class RecordWriter {
@@ -131,8 +131,9 @@ class RecordWriter {
   virtual bool wants_order() const { return true; }
   // Empty: it needs records. All wishes are granted, or none.
   virtual std::vector<CountWish> count_wishes() const { return {}; }
-  // Of an event whose wish was granted; its records, if any are added, are of no use.
-  virtual void take_counts(const EventFormat&, std::span<const CountedBucket>) {}
+  // Of an event whose wish was granted; no record of it is added. `dropped`: hits that are in no bucket, since there
+  // was no memory for theirs.
+  virtual void take_counts(const EventFormat&, std::span<const CountedBucket>, std::uint64_t /*dropped*/) {}
   // Records of the event (its id) that were added and had to go for newer ones.
   virtual std::uint64_t overwritten(std::uint16_t) const { return 0; }
 };

@@ -33,7 +33,8 @@ class HistHandle final : public Handle {
     const auto hits = hits_now();
     if (!hits) return {.is_readable = false, .is_writable = false, .is_gone = true};
     const bool has_news = std::exchange(told_, *hits) != *hits;
-    return {.is_readable = *hits != read_, .is_writable = false, .has_news = has_news};
+    was_readable_ = *hits != read_;
+    return {.is_readable = was_readable_, .is_writable = false, .has_news = has_news};
   }
 
   bool wakes_poll() override {
@@ -41,7 +42,7 @@ class HistHandle final : public Handle {
     if (now - looked_ < kBetweenLooks) return false;
     looked_ = now;
     const auto hits = hits_now();
-    return !hits || *hits != read_ || *hits != told_;
+    return !hits || *hits != told_ || (*hits != read_) != was_readable_;
   }
 
  private:
@@ -65,6 +66,7 @@ class HistHandle final : public Handle {
   std::function<const engine::TracedEvent*()> event_;
   std::unique_ptr<Handle> text_;
   std::uint64_t read_ = 0, told_ = 0;  // hits at the last reading; at the last reading or poll
+  bool was_readable_ = false;          // at the last poll
   Clock::time_point looked_;
 };
 

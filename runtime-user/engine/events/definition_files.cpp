@@ -46,7 +46,7 @@ Result<void> DefinitionFiles::write_line(grammar::EventsFile file, std::string_v
   if (file == grammar::EventsFile::Synthetic) return write_one(file, line);
   std::optional<diag::Diagnostic> mistake;
   for (const target::TargetEnv* env : state_.envs()) {
-    auto lines = pipeline::expand_shorthand(line, *env);
+    auto lines = pipeline::expand_shorthand(line, *env, pipeline::Globs::OfNamedFiles);
     if (!lines && !mistake) mistake = std::move(lines.error());
     if (!lines || !*lines) continue;
     const std::uint64_t before = state_.events.last_serial();

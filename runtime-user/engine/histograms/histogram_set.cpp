@@ -222,7 +222,10 @@ HistOutcome HistogramSet::count(const model::Trigger& trigger, HistHit hit, std:
   std::vector<HistValue> references(histogram.references.size());
   if (!resolve(histogram, plan, key, Owner::Others, references)) return outcome;
   HistEntry* entry = tables_.at(histogram.id).count(key, hit.comm);
-  if (!entry) return outcome;
+  if (!entry) {
+    outcome.is_dropped = true;
+    return outcome;
+  }
   outcome.is_counted = true;
   const HistKnown known{references, entry->comm};
   for (std::size_t i = 0; i < plan.values.size(); ++i)

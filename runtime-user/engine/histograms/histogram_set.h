@@ -24,6 +24,7 @@ struct SyntheticHit {
 // The result of counting a hit: what the caller has to do.
 struct HistOutcome {
   bool is_counted = false;
+  bool is_dropped = false;  // its table had no room
   bool takes_snapshot = false;
   std::vector<SyntheticHit> synthetic;
 };

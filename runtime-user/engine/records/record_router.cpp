@@ -178,7 +178,7 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   TraceBuffer& buffer = before.needs_record && fired.took_snapshot ? *instance.snapshot : instance.buffer;
   TraceBuffer* of_stack = nullptr;
   if (!wanted) {
-    ++(fired.is_counted ? one.aggregated : one.filtered);
+    ++(fired.is_counted ? one.aggregated : fired.is_dropped ? one.lost : one.filtered);
   } else if (state_.options.is_tapped) {
     KEVT_ASSERT(origin.target);  // a marker has no target, but with a tap there are no markers
     tap_->take(instance, event, *origin.target, record);

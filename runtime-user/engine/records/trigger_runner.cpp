@@ -70,6 +70,7 @@ void TriggerRunner::count(Instance& instance, const model::Trigger& trigger, con
   HistOutcome outcome =
       instance.histograms.count(trigger, hit, instance.next_stamp(record.timestamp_ns), instance.stamps_ns());
   fired.is_counted |= outcome.is_counted;
+  fired.is_dropped |= outcome.is_dropped;
   std::ranges::move(outcome.synthetic, std::back_inserter(fired.synthetic));
   if (!outcome.takes_snapshot) return;
   instance.take_snapshot();

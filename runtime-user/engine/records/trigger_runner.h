@@ -23,6 +23,7 @@ class TriggerRunner {
     bool turns_off = false, wants_stack = false;  // late triggers, for run_late()
     bool took_snapshot = false;
     bool is_counted = false;              // by a histogram
+    bool is_dropped = false;              // by one that had no room for its key
     std::vector<SyntheticHit> synthetic;  // made by histograms; the caller delivers them
   };
   // Runs all triggers but the late ones. With Stack::None, `stacktrace` triggers do not fire.

@@ -19,6 +19,14 @@ std::size_t cell_of(std::uint64_t value) {
   return (shift + 1) * kCells + (value >> shift) - kCells;
 }
 
+// The sum lies between hits * from and hits * to: 64 bits of it tell it, if these are not further apart.
+double whole_sum(std::uint64_t from, std::uint64_t to, std::uint64_t hits, std::uint64_t sum) {
+  using Wide = unsigned __int128;
+  const Wide least = Wide{hits} * from, width = Wide{hits} * (to - from);
+  if (width >> 64 != 0) return static_cast<double>(least + width / 2);
+  return static_cast<double>(least + (sum - static_cast<std::uint64_t>(least)));
+}
+
 // The largest number of a cell.
 std::uint64_t end_of(std::size_t cell) {
   if (cell < kCells) return cell;
@@ -51,7 +59,7 @@ void Histogram::add_cell(std::uint64_t from, std::uint64_t to, std::uint64_t hit
   if (hits == 0) return;
   cell_for(from) += hits;
   count_ += hits;
-  sum_ += static_cast<double>(sum);
+  sum_ += whole_sum(from, to, hits, sum);
   min_ = std::min(min_, hits == 1 ? sum : from);
   max_ = std::max(max_, hits == 1 ? sum : to);
 }

@@ -10,8 +10,8 @@ namespace kevt::record {
 class Histogram {
  public:
   void add(std::uint64_t value);
-  // Adds `hits` numbers between `from` and `to`, which have one cell, and the given sum. min() and max() are then ends
-  // of cells, where a cell has more than one number.
+  // Adds `hits` numbers between `from` and `to`, which have one cell, and their sum as 64 bits, which may have wrapped.
+  // min() and max() are then ends of cells, where a cell has more than one number.
   void add_cell(std::uint64_t from, std::uint64_t to, std::uint64_t hits, std::uint64_t sum);
   // Bytes of memory that add() would take for it.
   std::size_t growth(std::uint64_t value) const;

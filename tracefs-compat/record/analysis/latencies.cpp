@@ -55,31 +55,34 @@ class Latencies final : public AnswerTable {
     return std::string(reinterpret_cast<const char*>(&number), sizeof number);
   }
 
-  Group& group_of(const std::string& key, std::uint64_t time_ns) {
+  Group& group_of(const std::string& key) {
     auto found = groups_.find(key);
     if (found == groups_.end() && groups_.size() < Counts::kMaxKeys &&
         room_.take(KeyRoom::kNodeBytes + sizeof(Group) + key.size()))
       found = groups_.try_emplace(key).first;
-    if (found != groups_.end() && room_.take(found->second.times.growth(time_ns))) return found->second;
-    return groups_[std::string(Counts::kOthers)];
+    return found != groups_.end() ? found->second : groups_[std::string(Counts::kOthers)];
+  }
+  void add_time(Group& group, std::uint64_t time_ns) {
+    const bool has_room = room_.take(group.times.growth(time_ns));
+    (has_room ? group : groups_[std::string(Counts::kOthers)]).times.add(time_ns);
   }
   void start(const TypedRecord& record) {
     std::string key = request_.by ? key_text(*request_.by, record, key_styles_).value_or("") : "";
     auto partner = partner_of(record, request_.key ? &request_.key->start : nullptr);
     if (!partner) {
-      ++group_of(key, 0).unmatched;
+      ++group_of(key).unmatched;
       return;
     }
     auto waiting = open_.find(*partner);
     if (waiting == open_.end() && room_.take(KeyRoom::kNodeBytes + partner->size()))
       waiting = open_.try_emplace(*std::move(partner)).first;
     if (waiting == open_.end() || !room_.take(sizeof(Open) + key.size())) {
-      ++group_of(key, 0).unmatched;
+      ++group_of(key).unmatched;
       return;
     }
     std::vector<Open>& open = waiting->second;
     if (open.size() >= kMaxOpen) {
-      ++group_of(open.front().key, 0).unmatched;
+      ++group_of(open.front().key).unmatched;
       room_.give_back(sizeof(Open) + open.front().key.size());
       open.erase(open.begin());
     }
@@ -101,9 +104,9 @@ class Latencies final : public AnswerTable {
       open_.erase(it);
     }
     const std::uint64_t time_ns = record.time_ns - std::min(record.time_ns, open.time_ns);
-    Group& group = group_of(open.key, time_ns);
+    Group& group = group_of(open.key);
     if (time_ns >= request_.slower_ns)
-      group.times.add(time_ns);
+      add_time(group, time_ns);
     else
       ++group.faster;
   }
@@ -129,7 +132,7 @@ class Latencies final : public AnswerTable {
   // In the order that is asked for, the greatest first.
   std::vector<std::pair<std::string, const Group*>> rows() {
     for (const auto& [partner, open] : open_)
-      for (const Open& one : open) ++group_of(one.key, 0).unmatched;
+      for (const Open& one : open) ++group_of(one.key).unmatched;
     open_.clear();
     std::vector<std::pair<std::string, const Group*>> rows;
     for (const auto& [key, group] : groups_) rows.emplace_back(key, &group);

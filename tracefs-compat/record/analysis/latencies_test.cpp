@@ -104,6 +104,23 @@ TEST_F(LatenciesTest, AKeyPairsWhatBelongsTogether) {
   EXPECT_THAT(ask(request, {}), HasSubstr("no event `end` with a field `id`"));
 }
 
+// What is only counted takes no memory.
+TEST_F(LatenciesTest, ManyFasterOnesStayWhereTheyBelong) {
+  std::vector<Hit> hits;
+  for (std::uint64_t i = 0; i < 300'000; ++i) {
+    hits.push_back({true, i * 1000, 1, 0});
+    hits.push_back({false, i * 1000 + 1 + i % 900, 1, 0});
+  }
+  hits.push_back({true, 1'000'000'000, 1, 0});
+  hits.push_back({false, 1'005'000'000, 1, 0});
+  const Json answer =
+      Json::parse(ask({.start = "begin", .end = "end", .by = ValueName{"", "comm"}, .key = {}, .slower_ns = 1'000'000},
+                      hits, AnswerForm::Json));
+  ASSERT_EQ(answer["rows"].size(), 1u);
+  EXPECT_EQ(answer["rows"][0]["count"], 1);
+  EXPECT_EQ(answer["rows"][0]["faster"], 300'000);
+}
+
 TEST_F(LatenciesTest, RowsComeInTheOrderThatIsAskedFor) {
   LatencyRequest request{.start = "begin", .end = "end", .by = ValueName{"", "pid"}, .key = {}};
   const std::vector<Hit> hits = {{true, 0, 1, 0},    {false, 10, 1, 0},  {true, 20, 1, 0}, {false, 30, 1, 0},

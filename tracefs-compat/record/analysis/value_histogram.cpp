@@ -1,3 +1,5 @@
+#include <algorithm>
+#include <iterator>
 #include <map>
 
 #include "tracefs-compat/record/analysis/answer_table.h"
@@ -25,7 +27,8 @@ class ValueHistogram final : public AnswerTable {
     }
     return wishes;
   }
-  void take_counts(const EventFormat& event, std::span<const CountedBucket> buckets) override {
+  void take_counts(const EventFormat& event, std::span<const CountedBucket> buckets, std::uint64_t dropped) override {
+    dropped_ += dropped;
     for (const CountedBucket& bucket : buckets) {
       Group& group = group_of(key_of(event, bucket), bucket.from);
       const Field* const field = event.find(request_.value.field);
@@ -54,6 +57,9 @@ class ValueHistogram final : public AnswerTable {
 
  private:
   static bool is_whole_number(const EventFormat& event, const std::string& name) {
+    static constexpr std::string_view kWordsOfHist[] = {"hitcount", "stacktrace", "STACKTRACE", "cpu",
+                                                        "CPU",      "comm",       "COMM"};
+    if (name.starts_with("common_") || std::ranges::find(kWordsOfHist, name) != std::end(kWordsOfHist)) return false;
     const Field* const field = event.find(name);
     return field && field->kind == FieldKind::Number && !field->is_float && field->items() == 1;
   }
@@ -107,6 +113,7 @@ class ValueHistogram final : public AnswerTable {
       for (const auto& [text, count] : group.texts.top(20)) fmt::format_to(at, "{:<60} {:>10}\n", text, count);
     }
     if (groups_.empty()) out += "no record has a value\n";
+    if (dropped_) fmt::format_to(at, "not in here: {} hits whose keys had no room\n", dropped_);
     print_unseen(unseen_hits(metadata_, [&](const EventFormat& event) { return has_value(event); }), out);
   }
   bool has_value(const EventFormat& event) const {
@@ -115,6 +122,7 @@ class ValueHistogram final : public AnswerTable {
   }
   void print_json(JsonObject& json) override {
     json.member("type", "hist");
+    if (dropped_) json.member("dropped", dropped_);
     json.member("event", request_.value.event);
     json.member("field", request_.value.field);
     if (request_.by) json.member("by", request_.by->field);
@@ -142,6 +150,7 @@ class ValueHistogram final : public AnswerTable {
     print_unseen(unseen_hits(metadata_, [&](const EventFormat& event) { return has_value(event); }), json);
   }
   KeyRoom room_;
+  std::uint64_t dropped_ = 0;
   HistogramRequest request_;
   ValueStyles key_styles_;
   std::map<std::string, Group> groups_;

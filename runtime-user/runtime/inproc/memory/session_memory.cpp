@@ -13,6 +13,7 @@
 #include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
+#include <cerrno>
 
 #include <algorithm>
 #include <bit>
@@ -256,7 +257,7 @@ std::optional<std::uint32_t> SessionMemory::take_rows(std::uint32_t sinks) {
 Result<SessionMemory::EventBlock> SessionMemory::add_event(kevt_event* event, RemoteAddr there, std::uint32_t sinks) {
   KEVT_ASSERT(sinks <= KEVT_TILE_ROWS);
   const auto row = take_rows(sinks);
-  if (!row) return std::unexpected(Error("no room for another event in this session"));
+  if (!row) return std::unexpected(Error("no room for another event in this session", ENOSPC));
   *event = {};
   event->tables = target_.value;
   event->rings = target_.value + rings_at_;
