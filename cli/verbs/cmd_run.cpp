@@ -38,7 +38,7 @@ namespace kevt::cli {
 namespace {
 
 constexpr std::uint64_t kStackBufferKb = 65536;  // a sample of the stack is 2.5 KiB
-constexpr std::size_t kMostArmedNames = 24;      // probes that are named one by one
+constexpr std::size_t kMostArmedNames = 24;      // probes that are named one by one where there are globs
 constexpr std::size_t kGuardRows = 64;           // the runtime's own events, in front of unwinders
 
 int status_of(int wait_status) {
@@ -211,12 +211,13 @@ void Run::report_ended() {
       report_.status(process->name() + " has ended");
 }
 
-// One text per process: how its probes are armed, in the order of definitions; of many how many are armed how.
+// One text per process: how its probes are armed, in the order of definitions; of those that globs have made how many
+// are armed how.
 void Run::report_armed() const {
   for (const auto& process : processes_.all()) {
     std::string how, waits;
     const auto probes = tracing_->events().probes_of(grammar::EventsFile::Dynamic);
-    if (probes.size() > kMostArmedNames) {
+    if (has_globs(request_) && probes.size() > kMostArmedNames) {
       report_.status(fmt::format("runtime=inproc pid={} {}", process->pid(), armed_counts(*process)));
       continue;
     }
@@ -277,11 +278,9 @@ void Run::report_waiting() const {
 
 // With -q only events with lost or missed hits, or faults.
 void Run::print_summary() const {
-  bool has_head = report_.is_quiet();
   for (const engine::TracedEvent* event : trace_.events()) {
     const runtime::EventCounts c = trace_.counts_of(*event);
     if (trace_.is_left_unsaid(c)) continue;
-    if (!std::exchange(has_head, true)) print_to(stderr, "  {:<44} {:>15} {:>15}\n", "EVENT", "HITS", "MISSED");
     if (!report_.is_quiet() || c.lost || c.missed || c.faults)
       print_to(stderr, "{}", Lines{layout::profile_line(event->name, c.attempts - c.missed, c.missed)});
   }
