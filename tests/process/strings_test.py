@@ -110,7 +110,7 @@ class Strings(unittest.TestCase):
 
     def test_what_is_written_out_needs_no_types(self):
         """A compiled script names no type: it says where the text lies."""
-        listed = subprocess.run([KEVTRACE, "explain", "-e", "p:ref texts:by_reference text", "--", TEXTS], capture_output=True, text=True, check=True).stdout
+        listed = subprocess.run([KEVTRACE, "explain", "--only=ir", "-e", "p:ref texts:by_reference text", "--", TEXTS], capture_output=True, text=True, check=True).stdout
         self.assertIn("string v", listed)
 
     def test_compiled_with_lengths(self):
