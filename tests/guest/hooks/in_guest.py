@@ -39,7 +39,7 @@ REFUSED = [
     ('t:x sys_enter $stack', 'neither registers nor a stack'),
     ('t:x sys_enter $retval', '$retval is not available'),
     ('f:x no_such_function_x', 'no function'),
-    ('f:x vfs_*', 'no function'),
+    ('f:x no_such_fun*', 'no function that can be probed matches'),
     ('f:x vfs_read+4', 'Invalid probed address'),
     ('f:x vfs_read %ax', 'variable'),
     ('f:x vfs_read $retval->nobody', 'not a pointer'),
@@ -111,6 +111,11 @@ def test_misses_are_told():
     """By every kernel, where no kprobe is among them."""
     status, _, words = run(['t:enter sys_enter id', 'w:panic w@panic_timeout'], [], 'true')
     check(status == 0 and re.search(r'^enter: hits \d+ .* missed \d+$', words, re.MULTILINE) and 'panic: hits 0 = ' in words, 'misses are told: %s' % words.strip())
+
+
+def test_globs():
+    status, out, words = run(['f:x vfs_re*'], [], 'true')
+    check(status == 0 and re.search(r'`f:x vfs_re\*`: \d+ functions\n', words) and ' x: (vfs_read+' in out, 'f: a glob: %s' % words.strip()[:300])
 
 
 def test_refusals():
@@ -235,6 +240,7 @@ def main():
         try:
             test_run(folder)
             test_misses_are_told()
+            test_globs()
             test_refusals()
             test_explain()
             mounted(test_mount, folder)
