@@ -80,11 +80,12 @@ class KilledTracer(Attached):
         self.assertEqual(re.findall(rb".*memfd:kevtrace.*", read(f"/proc/{target.pid}/maps")), [], said)
         self.assertTrue(text_of(target.pid, "/") == text, said)
 
-    def attach_until(self, target, definitions, step):
-        """Attaches, and leaves as soon as it traces; killed before that step. 0: not killed; the number of steps."""
+    def attach_until(self, target, definitions, **end):
+        """Attaches, and leaves as soon as it traces; killed at `end` (failing_calls.c), and the number of its steps."""
         note = self.path("note", b"")
         front = self.start_front(target.pid, definitions,
-                                 env={"LD_PRELOAD": SHIM, "KEVT_FAIL_NOTE": note, "KEVT_END_AT": str(step)})
+                                 env={"LD_PRELOAD": SHIM, "KEVT_FAIL_NOTE": note,
+                                      **{name: str(value) for name, value in end.items()}})
         head = front.stderr.readline()
         if head.startswith(b"kevtrace: runtime="):
             front.send_signal(signal.SIGINT)
@@ -145,14 +146,26 @@ class KilledTracer(Attached):
         """A step is a call of ptrace(), or one that writes the target's memory."""
         target = Target(self, [os.path.join(PROGRAMS, "storms")])
         text = text_of(target.pid, "/")
-        front, said, steps = self.attach_until(target, STORM, 0)
+        front, said, steps = self.attach_until(target, STORM)
         self.assertEqual(front.returncode, 0, said)
         random.seed(SEED)
         print(f"KEVT_SEED={SEED} rounds={ROUNDS} of {steps} steps", flush=True)
         for number in range(ROUNDS):
             step = 1 + int((number + random.random()) * steps / ROUNDS)
-            front, said, _ = self.attach_until(target, STORM, step)
+            front, said, _ = self.attach_until(target, STORM, KEVT_END_AT=step)
             self.assert_left(target, text, front, (step, said))
+        self.end_storm(target)
+
+    def test_before_a_breakpoint_is_passed_on(self):
+        """A thread has just hit a breakpoint, and stopped for its signal: it gets the signal."""
+        target = Target(self, [os.path.join(PROGRAMS, "storms")])
+        text = text_of(target.pid, "/")
+        killed = 0
+        for _ in range(ROUNDS // 2):
+            front, said, _ = self.attach_until(target, STORM, KEVT_END_AT_SIGNAL=int(signal.SIGTRAP))
+            self.assert_left(target, text, front, said)
+            killed += front.returncode != 0
+        self.assertGreater(killed, 0)
         self.end_storm(target)
 
     def test_in_a_storm(self):

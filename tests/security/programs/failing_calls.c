@@ -4,7 +4,8 @@
  * was the first is written to the file KEVT_FAIL_NOTE, and in the end how many calls there were.
  *
  * With KEVT_END_AT it is killed instead, before step number KEVT_END_AT: steps are its calls of ptrace, pwrite and
- * sendmsg, by which targets change.  Their number is in the note, too.
+ * sendmsg, by which targets change.  Their number is in the note, too.  With KEVT_END_AT_SIGNAL it is killed before it
+ * lets a thread go on with that signal for the first time.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -30,7 +31,7 @@ extern void* __libc_realloc(void*, size_t);
 extern void* __libc_memalign(size_t, size_t);
 
 static pid_t tracer;
-static unsigned long calls, first, count, steps, last_step;
+static unsigned long calls, first, count, steps, last_step, last_signal;
 static const char* note_path;
 
 static long raw(long number, long a, long b, long c, long d, long e, long f) {
@@ -74,6 +75,7 @@ static int is_tracer(void) {
   first = number_of("KEVT_FAIL_AT", 0);
   count = number_of("KEVT_FAIL_FOR", 1);
   last_step = number_of("KEVT_END_AT", 0);
+  last_signal = number_of("KEVT_END_AT_SIGNAL", 0);
   note_path = getenv("KEVT_FAIL_NOTE");
   tracer = self;
   return 1;
@@ -181,6 +183,8 @@ long ptrace(enum __ptrace_request request, ...) {
   const long at = va_arg(more, long), data = va_arg(more, long);
   va_end(more);
   step();
+  if (request == PTRACE_CONT && last_signal && data == (long)last_signal && is_tracer())
+    raw(SYS_kill, tracer, SIGKILL, 0, 0, 0, 0);
   if (request == PTRACE_SEIZE && fails("ptrace", EPERM)) return -1;
   return checked(raw(SYS_ptrace, request, tid, at, data, 0, 0));
 }

@@ -99,6 +99,8 @@ const ThreadNote* note_of(const Tracee& tracee, pid_t tid, std::uint32_t check_o
   return check && *check == it->check ? &*it : nullptr;
 }
 
+// We may die between any two steps. The thread pointer comes last: until it is there, nobody takes the note for that
+// thread's, and the thread still blocks the signals in the kernel.
 Result<void> note_blocked(Tracee& tracee, const PlacedAgent& agent, pid_t tid, std::uint64_t blocked) {
   const auto pointer = thread_pointer_of(tracee, tid);
   if (!pointer) return {};  // no hit of it will ever be taken
@@ -107,13 +109,13 @@ Result<void> note_blocked(Tracee& tracee, const PlacedAgent& agent, pid_t tid, s
   if (used >= agent.max_threads) return {};
   const auto number = static_cast<std::uint32_t>(used);
   const RemoteAddr at = thread_at(agent, number);
-  KEVT_TRY(write_value(tracee, at + offsetof(kevt_thread, blocked), blocked));
-  KEVT_TRY(write_value(tracee, at + offsetof(kevt_thread, thread_pointer), *pointer));
   const RemoteAddr owner = agent.selves + (sizeof(kevt_self) * number + offsetof(kevt_self, owner));
   const std::uint64_t expected = KEVT_OWNER_EXPECTED;
   KEVT_TRY(write_value(tracee, owner, expected));
+  KEVT_TRY(write_value(tracee, used_at, used + 1));
+  KEVT_TRY(write_value(tracee, at + offsetof(kevt_thread, blocked), blocked));
   KEVT_TRY(enter_table(tracee, agent, at, number, *pointer));
-  return write_value(tracee, used_at, used + 1);
+  return write_value(tracee, at + offsetof(kevt_thread, thread_pointer), *pointer);
 }
 
 }  // namespace kevt::inproc

@@ -29,45 +29,17 @@
 
 #include "common/proc.h"
 #include "runtime-user/runtime/inproc/process/forked_children.h"
+#include "runtime-user/runtime/inproc/process/thread_report.h"
 
 namespace kevt::inproc {
 
 namespace {
 
-constexpr int kExecStop = SIGTRAP | PTRACE_EVENT_EXEC << 8;
 constexpr std::size_t kMostAwaited = std::size_t{2} * KEVT_EXEC_ASKS;
 constexpr std::chrono::milliseconds kUntilAsleep{500};  // from the question to the futex, where CPUs are busy
 constexpr std::chrono::seconds kUntilExpired{2};
 
-struct Report {
-  bool ended = false;
-  int stop = 0;  // signal | event << 8
-};
-
-// What a traced thread has to report, if anything. A thread that we cannot wait for counts as ended.
-std::optional<Report> report_of(pid_t tid, int kinds) {
-  siginfo_t info = {};
-  int failed = 0;
-  do failed = waitid(P_PID, static_cast<id_t>(tid), &info, kinds | WNOHANG | __WALL);
-  while (failed < 0 && errno == EINTR);
-  if (failed < 0) return Report{.ended = true};
-  if (info.si_pid == 0) return std::nullopt;
-  const bool stopped = info.si_code == CLD_TRAPPED || info.si_code == CLD_STOPPED;
-  return Report{.ended = !stopped, .stop = info.si_status};
-}
-
-void go_on(pid_t tid, int stop) {
-  const int signal = stop & 0xff, event = stop >> 8;
-  if (event == PTRACE_EVENT_STOP && signal != SIGTRAP)
-    ptrace(PTRACE_LISTEN, tid, 0, 0);  // the whole process was stopped
-  else
-    ptrace(PTRACE_CONT, tid, 0, event ? 0 : signal);
-}
-
-// Detaches a thread, if it has stopped for whatever reason.
-void detach(pid_t tid, const Report& report) {
-  if (!report.ended) ptrace(PTRACE_DETACH, tid, 0, report.stop >> 8 ? 0 : report.stop & 0xff);
-}
+bool is_exec(const ThreadReport& report) { return !report.ended() && report.event() == PTRACE_EVENT_EXEC; }
 
 }  // namespace
 
@@ -126,17 +98,17 @@ int ExecFollower::kinds_for(pid_t tid) const { return tid == own_ ? WSTOPPED : W
 ExecFollower::Step ExecFollower::advance(const Awaited& awaited) const {
   if (awaited.tid != awaited.process) {
     const auto first = report_of(awaited.process, WSTOPPED);
-    if (first && !first->ended && first->stop == kExecStop) return Step::Became;
+    if (first && is_exec(*first)) return Step::Became;
   }
   const auto report = report_of(awaited.tid, kinds_for(awaited.tid));
   if (!report) return Step::Waits;
-  if (report->ended) return awaited.tid == awaited.process || kill(awaited.process, 0) < 0 ? Step::Done : Step::Waits;
-  if (report->stop == kExecStop) return Step::Became;
+  if (report->ended()) return awaited.tid == awaited.process || kill(awaited.process, 0) < 0 ? Step::Done : Step::Waits;
+  if (is_exec(*report)) return Step::Became;
   if (awaited.is_let_go) {
     detach(awaited.tid, *report);
     return Step::Done;
   }
-  go_on(awaited.tid, report->stop);
+  go_on(awaited.tid, *report);
   return Step::Waits;
 }
 
@@ -192,7 +164,7 @@ void ExecFollower::end() {
   for (int tries = 0; tries < 20'000 && !awaited_.empty(); ++tries) {  // 1 s at least, for all together
     std::erase_if(awaited_, [this](const Awaited& awaited) {
       const auto report = report_of(awaited.tid, kinds_for(awaited.tid));
-      if (report) detach(awaited.tid, *report);
+      if (report && !report->ended()) detach(awaited.tid, *report);
       return report.has_value();
     });
     if (!awaited_.empty()) nanosleep(&pause, nullptr);

@@ -26,12 +26,12 @@
 
 #include "common/proc.h"
 #include "runtime-user/runtime/inproc/process/attach_refusal.h"
+#include "runtime-user/runtime/inproc/process/thread_report.h"
 
 namespace kevt::inproc {
 
 namespace {
 
-constexpr int kEventStop = 128;  // PTRACE_EVENT_STOP
 // Entries and exits of system calls stop with SIGTRAP and this bit: what PTRACE_GET_SYSCALL_INFO needs, too.
 constexpr int kAlways = PTRACE_O_TRACESYSGOOD;
 
@@ -233,16 +233,17 @@ void Tracee::restart_interrupted_call(pid_t tid) const {
 // Looks at a thread that was asked to stop: true when it is held, or has ended. From any other stop it is continued.
 bool Tracee::has_come(pid_t tid) {
   for (;;) {
-    int status = 0;
-    const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
-    if (got < 0 && errno == EINTR) continue;
-    if (got == 0) return false;
-    if (got == tid && WIFSTOPPED(status) && status >> 16 != kEventStop) {
-      ptrace(PTRACE_CONT, tid, 0, status >> 16 ? 0 : WSTOPSIG(status));
+    const auto report = report_of(tid, WSTOPPED | WEXITED);
+    if (!report) return false;
+    if (!report->ended() && report->event() != PTRACE_EVENT_STOP) {
+      ptrace(PTRACE_CONT, tid, 0, report->signal_to_deliver());
       continue;
     }
     std::erase(asked_, tid);
-    if (got < 0 || note_end(tid, status)) return true;
+    if (report->ended()) {
+      if (report->status) note_end(tid, *report->status);
+      return true;
+    }
     restart_interrupted_call(tid);
     threads_.push_back(tid);
     return true;
@@ -276,11 +277,11 @@ Result<void> Tracee::await_stops(std::vector<pid_t> asked) {
 // have ended.
 void Tracee::let_late_ones_go() {
   std::erase_if(asked_, [&](pid_t tid) {
-    int status = 0;
-    const pid_t got = waitpid(tid, &status, __WALL | WNOHANG);
-    if (got != tid) return got < 0 && errno != EINTR;
-    if (note_end(tid, status)) return true;
-    return ptrace(PTRACE_DETACH, tid, 0, status >> 16 ? 0 : WSTOPSIG(status)) == 0;
+    const auto report = report_of(tid, WSTOPPED | WEXITED);
+    if (!report) return false;
+    if (!report->ended()) return ptrace(PTRACE_DETACH, tid, 0, report->signal_to_deliver()) == 0;
+    if (report->status) note_end(tid, *report->status);
+    return true;
   });
 }
 
