@@ -37,9 +37,10 @@ namespace kevt::cli {
 
 namespace {
 
-constexpr std::uint64_t kStackBufferKb = 65536;  // a sample of the stack is 2.5 KiB
-constexpr std::size_t kMostArmedNames = 24;      // probes that are named one by one where there are globs
-constexpr std::size_t kGuardRows = 64;           // the runtime's own events, in front of unwinders
+// A stack that a hit cannot walk brings 2.6 KiB along (common/abi/hit_stack.h).
+constexpr std::uint64_t kStackBufferKb = 65536;
+constexpr std::size_t kMostArmedNames = 24;  // probes that are named one by one where there are globs
+constexpr std::size_t kGuardRows = 64;       // the runtime's own events, in front of unwinders
 
 int status_of(int wait_status) {
   if (WIFSIGNALED(wait_status)) return kSignalBase + WTERMSIG(wait_status);

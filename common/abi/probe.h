@@ -18,10 +18,11 @@
 
 #include <stdint.h>
 
+#include "common/abi/hit_stack.h"
 #include "common/abi/hit_table.h"
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 11u
+#define KEVT_ABI_VERSION 12u
 
 enum {
   KEVT_MAX_THREADS = 40960, /* kevt_thread structs per process at most: those of dead threads are used again */
@@ -203,6 +204,8 @@ typedef struct kevt_thread {
   uint64_t depth; /* return instances in use */
   kevt_return_instance instances[KEVT_RETURN_DEPTH];
   uint64_t arguments[KEVT_RETURN_DEPTH][KEVT_ENTRY_ARGUMENTS]; /* of each instance, in the order of its event's list */
+  uint64_t frames[KEVT_STACK_DEPTH + 1];                       /* the stack of the hit under way */
+  kevt_stack_rule rules[KEVT_STACK_CACHED];
   uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
 } __attribute__((aligned(4096)))
 kevt_thread; /* a thread touches one page, until it returns deeply or filters strings */
@@ -253,6 +256,9 @@ typedef struct kevt_services {
   uint64_t match;       /* int (kind, pattern, pattern length, text, text length without NUL) */
   uint64_t inject;      /* int (event, frame): 1: this hit makes the function return, noted in the frame */
   uint64_t time;        /* uint64 (): rdtsc for a thread that may not (PR_SET_TSC) */
+  uint64_t stack; /* uint64 (thread, KEVT_STACK_KEY of the first address, frame): the stack's number; 0: not known */
+  uint64_t
+      stack_sample; /* void (thread, KEVT_STACK_KEY of the first address, frame, to): fills in a kevt_stack_sample */
 } kevt_services;
 
 /* The program's own handler of a signal for which the agent runs it (kevt_on_masked). */
@@ -361,8 +367,12 @@ typedef struct kevt_tables {
   uint64_t group_bytes;
   uint64_t max_shards;
   uint64_t used_rows;
-  uint64_t owners;               /* kevt_shard_owner[KEVT_OWNER_NOTES] */
-  uint64_t map;                  /* kevt_map_entry[KEVT_MAP_SLOTS] */
+  uint64_t owners; /* kevt_shard_owner[KEVT_OWNER_NOTES] */
+  uint64_t map;    /* kevt_map_entry[KEVT_MAP_SLOTS] */
+  uint64_t rules;  /* kevt_stack_rule[2][KEVT_STACK_RULES] */
+  uint64_t rule_counts[2];
+  uint64_t rule_generation;      /* 0: there are no rules yet */
+  uint64_t stacks;               /* kevt_stacks* */
   uint64_t code_begin, code_end; /* agent text in the target */
   uint32_t check_offset;         /* of a 32-bit word that differs between threads, from the thread pointer */
   uint32_t pad;

@@ -100,11 +100,18 @@ void EventEmitter::claim(Value* count, BasicBlock* taken) {
 
 Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full) {
   std::vector<Value*> key;
-  for (const ir::Measured& number : aggregate.keys)
-    if (ir::result_type(program_.values[number.value].op) == ir::ResultType::Text)
+  for (const ir::Measured& number : aggregate.keys) {
+    const ir::Op op = program_.values[number.value].op;
+    if (op == ir::Op::StackNumber) {
+      BasicBlock* known = block("known_stack");
+      branch(is_ok(number.value), known, full, Likely::First);
+      start(known);
+    }
+    if (ir::result_type(op) == ir::ResultType::Text)
       append_text_key(number.value, key, full);
     else
       key.push_back(measured(number));
+  }
   const TargetHooks::HitTableShape shape = hooks_.hit_table_shape();
   const std::uint32_t bytes = slot_bytes(key.size(), aggregate);
   const std::uint32_t near_slots = shape.near_bytes / bytes, slots = shape.bytes / bytes;

@@ -158,6 +158,7 @@ std::uint64_t pattern_steps(const ir::Program& program, const ir::Condition& c) 
 }  // namespace
 
 std::string bpf_refusal(const ir::Program& program) {
+  if (ir::stack_number(program)) return "a stack's number: the kernel keeps none";
   if (std::ranges::any_of(program.values, [](const ir::Value& value) { return value.op == ir::Op::Vector; }))
     return "a vector register (%xmm0 …, a floating point argument or return value): the kernel hands over "
            "general-purpose registers alone";

@@ -290,6 +290,7 @@ Value* EventEmitter::integer(ir::ValueId id) {
     case Op::Slot:
       return hooks_.slot(b_, static_cast<std::uint32_t>(v.imm));
     case Op::Load:
+    case Op::StackNumber:
       return loaded(id);
     case Op::Bits:
       return take_bits(id);

@@ -8,6 +8,7 @@
 #include "compiler/codegen/native.h"
 
 #include <algorithm>
+#include <cstddef>
 #include <cstring>
 #include <optional>
 #include <utility>
@@ -19,13 +20,27 @@
 
 namespace kevt::codegen {
 
+namespace {
+
+constexpr std::uint32_t frame_word(std::size_t offset) { return 1u << offset / 8; }
+// What the agent reads of the frame to walk a stack, and to take a sample (runtime-user/agent/stack.c).
+constexpr std::uint32_t kOfStacks =
+    frame_word(offsetof(kevt_registers, sp)) | frame_word(offsetof(kevt_registers, bp)) |
+    frame_word(offsetof(kevt_registers, bx)) | frame_word(offsetof(kevt_registers, r12)) |
+    frame_word(offsetof(kevt_registers, r13)) | frame_word(offsetof(kevt_registers, r14)) |
+    frame_word(offsetof(kevt_registers, r15));
+
+}  // namespace
+
 std::uint32_t registers_from_frame(const ir::Program& program) {
   const auto in_place = registers_in_place(program.probe_kind);
   std::uint32_t words = 0;
-  for (const ir::Value& value : program.values)
+  for (const ir::Value& value : program.values) {
+    if (value.op == ir::Op::StackNumber) words |= kOfStacks;
     if (value.op == ir::Op::Register &&
         std::ranges::find(in_place, static_cast<std::uint32_t>(value.imm)) == in_place.end())
       words |= 1u << (value.imm / 8);
+  }
   return words;
 }
 

@@ -29,8 +29,15 @@ Value* NativeEmitter::constant(std::uint32_t position, std::int64_t word) {
   if (symbol != symbols_.end()) return llvm::ConstantExpr::getPtrToInt(symbol->second, b_.getInt64Ty());
   return b_.getInt64(static_cast<std::uint64_t>(word));
 }
+
 void NativeEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
   const ir::Value& value = program_.values[id];
+  if (value.op == Op::StackNumber) {
+    Value* number = native_.stack_number(b_);
+    b_.CreateStore(number, memo.value);
+    b_.CreateStore(b_.CreateIsNotNull(number), memo.ok);
+    return;
+  }
   BasicBlock* readable = block("readable");
   BasicBlock* unreadable = block("unreadable");
   BasicBlock* skipped = block("skipped");

@@ -42,6 +42,10 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
 
+  // Stacks (common/abi/hit_stack.h). The stack's number, 0: not known; and a sample for the reader, at `to`.
+  llvm::Value* stack_number(llvm::IRBuilder<>& b);
+  void stack_sample(llvm::IRBuilder<>& b, llvm::Value* to);
+
   // Texts. Lengths are i32 with the NUL; 0: unreadable. A text may change between measuring and copying; the bytes of a
   // short text are kept from measuring to storing.
   struct Measured {
@@ -87,6 +91,7 @@ class NativeHooks final : public TargetHooks {
   void leave(llvm::IRBuilder<>& b);
   llvm::Value* frame(llvm::IRBuilder<>& b, std::uint64_t offset);
   llvm::Value* return_slot(llvm::IRBuilder<>& b);
+  llvm::Value* stack_place(llvm::IRBuilder<>& b);
 
   // The hitting thread.
   llvm::Value* read_time(llvm::IRBuilder<>& b);

@@ -3,6 +3,8 @@
 // that the time between reserve and commit stays short.
 #include "compiler/codegen/native_emitter.h"
 
+#include "common/abi/hit_stack.h"
+
 namespace kevt::codegen {
 
 using ir::Op;
@@ -199,6 +201,31 @@ void NativeEmitter::store_array(const ir::Store& store, Value* record) {
   start(done);
 }
 
+// Bytes (i32) behind the record for its stack: the number, and a sample in front of it where the stack is not known.
+Value* NativeEmitter::stack_bytes(ir::ValueId number) {
+  constexpr std::uint32_t kNumber = sizeof(std::uint64_t);
+  return b_.CreateSelect(is_ok(number), b_.getInt32(kNumber), b_.getInt32(sizeof(kevt_stack_sample) + kNumber));
+}
+
+void NativeEmitter::store_stack(ir::ValueId number, Value* to) {
+  BasicBlock* known = block("known_stack");
+  BasicBlock* sampled = block("sampled_stack");
+  BasicBlock* done = block("with_stack");
+  BasicBlock* from = b_.GetInsertBlock();
+  b_.CreateCondBr(is_ok(number), known, sampled);
+  b_.SetInsertPoint(sampled);
+  native_.stack_sample(b_, to);
+  Value* behind = b_.CreateConstInBoundsGEP1_64(b_.getInt8Ty(), to, sizeof(kevt_stack_sample));
+  b_.CreateBr(known);
+  b_.SetInsertPoint(known);
+  llvm::PHINode* at = b_.CreatePHI(b_.getPtrTy(), 2);
+  at->addIncoming(to, from);
+  at->addIncoming(behind, sampled);
+  b_.CreateAlignedStore(integer(number), at, llvm::Align(1));
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
 void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
   const auto count = program_.stores.size();
   std::vector<TextItem> texts(count);
@@ -224,6 +251,8 @@ void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
         break;
     }
   }
+  const auto stack = program_.takes_stack ? ir::stack_number(program_) : std::nullopt;
+  Value* const behind = stack ? stack_bytes(*stack) : b_.getInt32(0);
   // counted_loop() leaves the integers' defining blocks in front of everything after them.
   BasicBlock* fits = block("fits");
   BasicBlock* lost = block("lost");
@@ -233,7 +262,7 @@ void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
   go(next);
 
   start(fits);
-  Value* record = native_.reserve(b_, size, lost);
+  Value* record = native_.reserve(b_, b_.CreateAdd(size, behind), lost);
   const bool is_return = program_.probe_kind == model::ProbeKind::Return;
   store_at(b_, b_.CreateOr(b_.CreateShl(native_.pid(b_), b_.getInt64(32)), common_word()), record, 0);
   store_at(b_, native_.probe_address(b_), record, 8);
@@ -256,6 +285,7 @@ void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
         break;
     }
   }
+  if (stack) store_stack(*stack, byte_at(b_, record, size));
   native_.commit(b_);
   native_.count(b_, Counter::Recorded, sink);
   go(next);

@@ -115,8 +115,8 @@ Value* EventEmitter::gates_are_open() {
 
 Value* EventEmitter::common_word() {
   Value* id = hooks_.event_id(b_);
-  if (program_.gates.empty()) return id;
-  return b_.CreateOr(id, b_.getInt64(std::uint64_t{model::kGatesWereAsked} << 16));
+  const std::uint64_t flags = ir::record_flags(program_);
+  return flags ? b_.CreateOr(id, b_.getInt64(flags << 16)) : id;
 }
 
 }  // namespace kevt::codegen

@@ -155,6 +155,8 @@ Fetched Run::evaluate(const Value& value) {
       return integer(machine_.pid);
     case Op::Cpu:
       return integer(machine_.cpu);
+    case Op::StackNumber:
+      return machine_.stack_number ? integer(machine_.stack_number) : fault();
     case Op::String:
       return string_at(address);
     case Op::CountedString:
@@ -236,7 +238,7 @@ void Run::put_text(std::uint32_t offset, const Fetched& text) {
 
 void Run::put_header() {
   put(0, machine_.event_id, 2);
-  if (!program_.gates.empty()) put(2, model::kGatesWereAsked, 1);
+  put(2, record_flags(program_), 1);
   put(4, machine_.pid, 4);
   if (program_.probe_kind != model::ProbeKind::Record) put(8, machine_.probe_address, 8);
   if (program_.probe_kind == model::ProbeKind::Return) put(16, machine_.return_address, 8);
@@ -317,10 +319,11 @@ std::vector<std::uint64_t> Run::measured(const std::vector<Measured>& numbers) {
   return measured;
 }
 
-// nullopt: a text of the key is too long.
+// nullopt: a text of the key is too long, or its stack is not known.
 std::optional<std::vector<std::uint64_t>> Run::key_of(const Aggregate& aggregate) {
   std::vector<std::uint64_t> key;
   for (const Measured& one : aggregate.keys) {
+    if (program_.values[one.value].op == Op::StackNumber && fetch(one.value).faulted) return std::nullopt;
     if (result_type(program_.values[one.value].op) == ResultType::Integer) {
       key.push_back(measured({one}).front());
       continue;

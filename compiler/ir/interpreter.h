@@ -32,8 +32,9 @@ class Machine {
   std::uint32_t event_id = 0;
   std::uint32_t pid = 0;
   std::uint32_t cpu = 0;
-  bool injects = true;   // the answer to a program that asks whether to inject
-  bool has_room = true;  // whether the keys of aggregates find room in their tables
+  std::uint32_t stack_number = 0;  // 0: the stack is not known
+  bool injects = true;             // the answer to a program that asks whether to inject
+  bool has_room = true;            // whether the keys of aggregates find room in their tables
 };
 
 enum class Outcome : std::uint8_t {

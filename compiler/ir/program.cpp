@@ -80,6 +80,18 @@ bool is_aggregated(const Program& program, ValueId value) {
                              [&](const Aggregate& one) { return takes(one.keys) || takes(one.sums); });
 }
 
+std::uint8_t record_flags(const Program& program) {
+  std::uint8_t flags = program.gates.empty() ? 0 : model::kGatesWereAsked;
+  if (program.takes_stack && stack_number(program)) flags |= model::kHasStack;
+  return flags;
+}
+
+std::optional<ValueId> stack_number(const Program& program) {
+  const auto found = std::ranges::find(program.values, Op::StackNumber, &Value::op);
+  if (found == program.values.end()) return std::nullopt;
+  return static_cast<ValueId>(found - program.values.begin());
+}
+
 std::uint32_t key_words(const Program& program, const Aggregate& aggregate) {
   std::uint32_t words = 0;
   for (const Measured& one : aggregate.keys)

@@ -209,7 +209,7 @@ struct Program {
   std::uint32_t fixed_size = model::kCommonBytes;  // bytes before the dynamic part
   // A hit that the one sink accepts asks whether to inject: if so it is recorded, otherwise filtered. Entry only.
   bool injects = false;
-  // The stack of the hit comes behind the record, not in it. BPF only.
+  // The stack of the hit comes behind the record, not in it. Native: then one value is StackNumber.
   bool takes_stack = false;
 };
 bool operator==(const Program& a, const Program& b);
@@ -235,6 +235,10 @@ std::uint32_t header_size(model::ProbeKind point);
 std::vector<const Condition*> conditions_of(const Program& program);
 // Whether an aggregate has the value among its keys or sums.
 bool is_aggregated(const Program& program, ValueId value);
+// common_flags of the program's records.
+std::uint8_t record_flags(const Program& program);
+// The value that is the stack's number, if there is one.
+std::optional<ValueId> stack_number(const Program& program);
 // Words of the aggregate's key in its table.
 std::uint32_t key_words(const Program& program, const Aggregate& aggregate);
 // The numbers of the arguments that the function's entry must keep for this return program, each once, ascending.

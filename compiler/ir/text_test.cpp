@@ -37,6 +37,7 @@ v22 = float_order u8 v0
 v23 = counted v0-8 of v3
 v24 = counted v0+0 user of v22
 v25 = byte_swap u2 v3
+v26 = stack_number
 store int4 v5 @24
 store string v12 @28
 store int8[4] v0+8 @32

@@ -58,6 +58,7 @@ void lower_switches(const model::InlineTriggers& switches, const std::vector<Fie
 // The value of a number that a histogram takes: the field as it is recorded, with its sign.
 ir::ValueId lower_number(const model::HitHistogram::Number& number, const std::vector<FieldValue>& fields,
                          ValueTable& values) {
+  if (number.is_stack) return values.plain(ir::Op::StackNumber);
   switch (number.source) {
     case model::FilterOperand::RecordField:
       if (number.is_text) return std::get<TextField>(fields.at(number.field)).value;

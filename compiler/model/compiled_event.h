@@ -3,6 +3,7 @@
 // Events defined together are compiled together: a CompiledBatch holds the images with the extractors of all of them.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -87,7 +88,8 @@ struct HitHistogram {
     std::uint32_t field = 0;                            // RecordField: into RecordLayout::fields
     std::uint32_t bytes = 8;
     bool is_signed = false;
-    bool is_text = false;  // RecordField, keys only; a text longer than KEVT_HIT_TEXT_WORDS is not counted by the hit
+    bool is_stack = false;  // the number of the hit's stack; keys only
+    bool is_text = false;   // RecordField, keys only; a text longer than KEVT_HIT_TEXT_WORDS is not counted by the hit
     HitMeasure measure = HitMeasure::Itself;
     std::uint64_t width = 0;  // Bucket: width of a bucket
     std::uint64_t log2_of_negatives = 0;
@@ -95,6 +97,9 @@ struct HitHistogram {
   std::uint64_t trigger = 0;  // Trigger::id of the histogram's trigger
   std::optional<FilterExpr> condition;
   std::vector<Number> keys, sums;
+  bool has_stack_key() const {
+    return std::ranges::any_of(keys, [](const Number& key) { return key.is_stack; });
+  }
 };
 
 // The shape of the table into which hits count one HitHistogram (common/abi/hit_table.h).

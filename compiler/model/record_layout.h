@@ -56,6 +56,8 @@ inline constexpr std::uint32_t kCommonBytes = 8;
 // A bit of common_flags between the hit and the engine: the hit has asked its gates (ir::Program::gates). The engine
 // clears the bit before anybody else reads the record.
 inline constexpr std::uint8_t kGatesWereAsked = 0x80;
+// The same between a hit in a process and its runtime: the stack comes behind the record (common/abi/hit_stack.h).
+inline constexpr std::uint8_t kHasStack = 0x40;
 inline constexpr std::uint32_t kMaxStringBytes = 4096;      // with the NUL (MAX_STRING_SIZE / PATH_MAX)
 inline constexpr std::uint32_t kMaxRecordBytes = 4080 - 4;  // one ring-buffer page less its header and event word
 

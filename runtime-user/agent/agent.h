@@ -124,6 +124,12 @@ static inline __attribute__((always_inline)) kevt_thread* kevt_known_thread(void
   return kevt_thread_at(kevt_thread_pointer());
 }
 
+/*
+ * In returns.c.  What the program has put where `held` lies on its stack, at `slot`: another address, if a return probe
+ * has taken its place.
+ */
+KEVT_RARE uint64_t kevt_program_return(const kevt_thread* thread, uint64_t slot, uint64_t held);
+
 /* The hitting thread; 0 when there are too many. */
 KEVT_RARE kevt_thread* kevt_find_thread(const kevt_tables* tables);
 /*

@@ -17,6 +17,13 @@ static uint64_t shown_of(const kevt_return_instance* instance) {
   return instance->return_address & KEVT_INSTANCE_SPECIAL ? instance->shown : instance->return_address;
 }
 
+uint64_t kevt_program_return(const kevt_thread* thread, uint64_t slot, uint64_t held) {
+  if (!kevt_in_code(kevt_state(), held)) return held;
+  for (uint64_t i = thread->depth; i-- > 0;)
+    if (thread->instances[i].slot == slot) return shown_of(&thread->instances[i]);
+  return held;
+}
+
 static uint32_t* active_of(kevt_event* event) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   return &priv->active[event->row];

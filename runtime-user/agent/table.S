@@ -19,6 +19,8 @@ kevt_image:
   .long kevt_service_match - kevt_image
   .long kevt_service_inject - kevt_image
   .long kevt_service_time - kevt_image
+  .long kevt_service_stack - kevt_image
+  .long kevt_service_stack_sample - kevt_image
   .long kevt_on_signal - kevt_image
   .long kevt_on_masked - kevt_image
   .long kevt_restorer - kevt_image

@@ -7,7 +7,6 @@
 #include <string>
 
 #include "common/error.h"
-#include "compiler/target/process/stack_unwinder.h"
 #include "compiler/target/target_env.h"
 #include "runtime-user/engine/static_events.h"
 #include "runtime-user/runtime/probe_runtime.h"
@@ -35,12 +34,9 @@ class TracedTarget {
   // The functions that can be probed by name, as available_filter_functions lists them: a line "NAME" or "NAME
   // [MODULE]" for each.
   virtual std::string functions() const { return ""; }
-  // Unwinds stacks that hits of this target sampled; for runtimes whose hits do not walk the stack themselves
-  // (Capabilities::takes_stacks). The first call makes the unwinder, the target owns it. EOPNOTSUPP: hits here cannot
-  // sample stacks.
-  virtual Result<target::StackUnwinder*> unwinder() {
-    return std::unexpected(Error("probes of " + name() + " have no stacks", EOPNOTSUPP));
-  }
+  // To be called before code is installed whose records come with stacks: it reads what is needed to unwind them, since
+  // the target may have ended when they are read. EOPNOTSUPP: hits of this target have no stacks.
+  virtual Result<void> prepare_stacks() { return {}; }
   // The file mapped at an address, as far as the target knows. nullopt: no file.
   struct MappedFile {
     std::string path;

@@ -15,14 +15,6 @@ namespace {
 using testing::HasSubstr;
 using testing::Not;
 
-// The same with what add_stack_sample() adds: seven registers, and stack of zeros.
-std::vector<std::uint8_t> sampled_payload(std::uint32_t fd) {
-  auto bytes = payload(fd);
-  bytes.resize(bytes.size() + 7 * 8 + 5 * 64 * 8);
-  return bytes;
-}
-constexpr std::uint32_t kFirstSampled = 64;  // the type of the first event whose code samples
-
 class TracingTest : public testing::Test {
  protected:
   explicit TracingTest(std::size_t words = 0) : target_(words) {}
@@ -160,12 +152,14 @@ TEST_F(TracingTest, TracesOffAtTheHitThatAsksForIt) {
 }
 
 TEST_F(TracingTest, AStackStandsBehindTheHitsThatAskForIt) {
-  target_.unwinds = true;
+  target_.has_stacks = true;
+  target_.process = 7;
   define("p:op open64 fd=%di:u32");
   enable("op");
   ASSERT_EQ(trigger("op", "stacktrace:2 if fd > 3"), 0);
   for (std::uint32_t fd = 2; fd < 8; ++fd) {
-    target_.runtime().hit(kFirstSampled, {.bytes = sampled_payload(fd), .timestamp_ns = ++now_ * 1000, .pid = 7});
+    target_.runtime().hit(event("op").id,
+                          {.bytes = payload(fd), .timestamp_ns = ++now_ * 1000, .pid = 7, .stack = {0x1000}});
     tracing_.drain();
   }
   const std::string text = lines();
@@ -180,13 +174,12 @@ TEST_F(TracingTest, AStackStandsBehindTheHitsThatAskForIt) {
   EXPECT_EQ(text.find("<user", text.find("fd=6\n")), std::string::npos);
   EXPECT_EQ(tracing_.triggers().text(tracing_.top(), event("op")), "stacktrace:count=0 if fd > 3\n");
   ASSERT_EQ(trigger("op", "!stacktrace"), 0);
-  EXPECT_EQ(target_.runtime().hit(kFirstSampled, {.bytes = sampled_payload(9)}), 0u);
   hit("op", 9);
   EXPECT_THAT(lines(), HasSubstr("fd=9\n"));
 }
 
-TEST_F(TracingTest, AHitOfCodeWithoutASampleUsesNoCountUp) {
-  target_.unwinds = true;
+TEST_F(TracingTest, AHitOfCodeWithoutAStackUsesNoCountUp) {
+  target_.has_stacks = true;
   define("p:op open64 fd=%di:u32");
   enable("op");
   target_.runtime().hit(event("op").id, {.bytes = payload(1), .timestamp_ns = 1000, .pid = 7});  // not drained yet
@@ -201,17 +194,6 @@ TEST_F(TracingTest, StacksAreRefusedWhereNobodyUnwinds) {
   EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("probes of a fake have no stacks"));
   EXPECT_FALSE(tracing_.switcher().set_option(tracing_.top(), TraceOption::UserStacktrace, true));
   EXPECT_FALSE(tracing_.top().options.has(TraceOption::UserStacktrace));
-}
-
-TEST_F(TracingTest, ATargetsRecordOfASampledTypeMayBeTooShort) {
-  target_.unwinds = true;
-  define("p:op open64 fd=%di:u32");
-  enable("op");
-  ASSERT_EQ(trigger("op", "stacktrace"), 0);
-  for (const std::size_t size : {0u, 4u, 12u, 60u})
-    target_.runtime().hit(kFirstSampled, {.bytes = std::vector<std::uint8_t>(size, 0xff), .timestamp_ns = ++now_});
-  EXPECT_EQ(tracing_.drain(), 4u);
-  EXPECT_THAT(lines(), HasSubstr("<user stack trace>\n"));
 }
 
 TEST_F(TracingTest, AnEventSwitchesAnotherOne) {

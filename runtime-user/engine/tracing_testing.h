@@ -41,21 +41,20 @@ class FakeTarget final : public TracedTarget {
   }
   std::uint64_t env_version() const override { return version_; }
   std::string name() const override { return "a fake"; }
+  std::int32_t pid() const override { return process; }
+  std::int32_t process = 0;  // 0: it is no process
   runtime::FakeRuntime& runtime() override { return runtime_; }
   const target::TargetEnv& env() override { return env_; }
   const target::TargetEnv& known_env() const override { return env_; }
   bool is_alive() override { return alive; }
   bool alive = true;
-  // As a process: of this program, in whose files no test's address lies.
-  Result<target::StackUnwinder*> unwinder() override {
-    if (!unwinds) return TracedTarget::unwinder();
-    if (!unwinder_) unwinder_.emplace(*target::StackUnwinder::of_process(getpid()));
-    return &*unwinder_;
+  Result<void> prepare_stacks() override {
+    if (has_stacks) return {};
+    return std::unexpected(Error("probes of " + name() + " have no stacks", EOPNOTSUPP));
   }
-  bool unwinds = false;
+  bool has_stacks = false;
 
  private:
-  std::optional<target::StackUnwinder> unwinder_;
   target::FixedTargetEnv env_, unloaded_;
   std::uint64_t version_ = 0;
   runtime::FakeRuntime runtime_;

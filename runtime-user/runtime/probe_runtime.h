@@ -80,7 +80,7 @@ struct Capabilities {
   model::CodeKind code = model::CodeKind::Native;  // what install() takes
   std::size_t hit_histograms = 0;                  // of one event, that hits can count: CompiledEvent::hit_tables
   bool names_threads = false;                      // thread_name() knows the threads that have hit
-  bool takes_stacks = false;                       // Record::stack is there where the code asks for it
+  bool numbers_stacks = false;                     // hits can count by stack: stack() knows the numbers
 };
 
 class ProbeRuntime {
@@ -139,6 +139,8 @@ class ProbeRuntime {
   virtual void take_hit_counts(ProbeHandle, const HitCountSink&) {}
   // The name of a thread that has hit, until the next call; empty or `<...>`: it is not known.
   virtual std::string_view thread_name(std::int32_t) { return {}; }
+  // The stack of this number, code addresses, innermost first; until the next call. Empty: there is none.
+  virtual std::span<const std::uint64_t> stack(std::uint64_t) { return {}; }
 };
 
 }  // namespace kevt::runtime

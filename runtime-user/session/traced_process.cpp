@@ -60,7 +60,7 @@ Result<void> TracedProcess::note_armed() {
 
 void TracedProcess::refresh_libraries() {
   look_at_mappings();
-  if (unwinder_) unwinder_->refresh();
+  held.runtime->note_new_files();
 }
 
 // Of the program and its libraries.
@@ -81,16 +81,15 @@ std::string TracedProcess::functions() const {
   return text;
 }
 
-Result<target::StackUnwinder*> TracedProcess::unwinder() {
-  if (!unwinder_) {
-    auto made = KEVT_TRY(target::StackUnwinder::of_process(pid()));
-    unwinder_.emplace(std::move(made));
-    held.env->keep_files();
-    // Libraries are looked at when they are loaded, before stacks have their addresses; if that fails, when a stack has
-    // one.
-    (void)held.runtime->watch_libraries();
-  }
-  return &*unwinder_;
+Result<void> TracedProcess::prepare_stacks() {
+  if (has_stacks_) return {};
+  KEVT_TRY(held.runtime->prepare_stacks());
+  has_stacks_ = true;
+  held.env->keep_files();
+  // Libraries are looked at when they are loaded, before stacks have their addresses; if that fails, when a stack has
+  // one.
+  (void)held.runtime->watch_libraries();
+  return {};
 }
 
 std::optional<engine::TracedTarget::MappedFile> TracedProcess::file_at(std::uint64_t address) const {
@@ -115,10 +114,7 @@ void TracedProcess::give_way() {
   replaced_ = told_replaced_ = has_given_way_ = true;
 }
 
-void TracedProcess::keep_names() {
-  unwinder_.reset();
-  held.runtime.reset();
-}
+void TracedProcess::keep_names() { held.runtime.reset(); }
 
 bool TracedProcess::has_become_another() {
   if (told_replaced_ || is_alive() || !replaced_) return false;

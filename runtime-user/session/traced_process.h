@@ -24,7 +24,7 @@ class TracedProcess final : public engine::TracedTarget {
   Result<bool> watch_libraries() override { return runtime().watch_libraries(); }
   Result<void> note_armed() override;
   std::string functions() const override;
-  Result<target::StackUnwinder*> unwinder() override;
+  Result<void> prepare_stacks() override;
   std::optional<MappedFile> file_at(std::uint64_t address) const override;
 
   // To be called when records will hold addresses to be named: keeps the symbol files of libraries as they are loaded
@@ -67,8 +67,8 @@ class TracedProcess final : public engine::TracedTarget {
   bool has_given_way_ = false;
   unsigned looks_ = 0;
   // Whether its addresses may be looked up after it has ended.
-  bool keeps_files() const { return unwinder_ || names_libraries_ || held.origin == Origin::Followed; }
-  std::optional<target::StackUnwinder> unwinder_;  // made when first asked for
+  bool keeps_files() const { return has_stacks_ || names_libraries_ || held.origin == Origin::Followed; }
+  bool has_stacks_ = false;
 };
 
 }  // namespace kevt::session

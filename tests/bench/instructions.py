@@ -45,8 +45,8 @@ def per_kevtrace_hit(program, probes):
     if not os.path.exists(steps):
         return result
     for event, definition, condition in probes:  # a condition is a filter, or a histogram
-        if event == "int3":
-            continue  # the kernel's part of a signal cannot be stepped
+        if event in ("int3", "stacked"):
+            continue  # the kernel's part of a signal cannot be stepped; a stack is learned by many hits
         command = [steps, program, event, definition] + ([f"{event}:{condition}"] if condition else [])
         done = subprocess.run(command, capture_output=True, text=True, check=False)
         if done.returncode == 0:

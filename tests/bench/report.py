@@ -12,6 +12,7 @@ RATIOS = [
     ("hit counted by log2, with a sum / rejected hit", "measured", "rejected", "max", 1.8, ("kevtrace",)),
     ("hit counted by a log-linear bucket / rejected hit", "loglinear", "rejected", "max", 1.8, ("kevtrace",)),
     ("hit counted by a text / rejected hit", "named", "rejected", "max", 3.5, ("kevtrace",)),
+    ("hit counted by a stack of 20 frames / rejected hit", "stacked", "rejected", "max", 60, ("kevtrace",)),
     ("LTTng tracepoint / accepted hit", "lttng_accepted", "accepted", "min", 6, ("kevtrace", "lttng")),
     ("LTTng rejected / rejected hit", "lttng_rejected", "rejected", "info", None, ("kevtrace", "lttng")),
     ("return probe / entry probe", "return", "entry", "max", 1.3, ("kevtrace",)),
@@ -26,7 +27,7 @@ STARTUP_LIMIT_MS = 150
 INSTRUCTION_LIMITS = {"accepted": 200, "rejected": 60, "counted": 90}
 PAIR_LIMIT = 1.1  # two threads at once against one alone
 BATCH_LIMIT_MS = 1500  # to the first armed probe of 1,000
-KEVTRACE = ("accepted", "rejected", "counted", "measured", "loglinear", "named", "entry", "return", "int3")
+KEVTRACE = ("accepted", "rejected", "counted", "measured", "loglinear", "named", "stacked", "entry", "return", "int3")
 
 
 def is_valid(run):

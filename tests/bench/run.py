@@ -27,6 +27,7 @@ PROBES = [
     ("measured", "p:measured work_measured b=%si:s64 s=%dx:u64", "hist:keys=b.log2:vals=b"),
     ("loglinear", "p:loglinear work_loglinear b=%si:s64 s=%dx:u64", "hist:keys=b.loglinear"),
     ("named", "p:named work_named s=+0(%dx):string", "hist:keys=s"),  # 15 letters and the NUL
+    ("stacked", "p:stacked work_stacked a=%di:s32", "hist:keys=stacktrace"),  # 20 frames
     ("entry", "p:entry work_entry a=%di:s32", None),
     ("return", "r:return work_return ret=$retval:s64", None),
     ("int3", "p:int3 work_int3 a=%di:s32 b=%si:s64 s=+0(%dx):string d=%cx:s64", "a >= 0 && b != -5"),

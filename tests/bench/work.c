@@ -15,6 +15,26 @@ PLAIN_TWIN(work_loglinear)
 PLAIN_TWIN(work_named)
 PLAIN_TWIN(work_entry)
 PLAIN_TWIN(work_return)
+
+/* Called below so many frames that its stack has 20 with those of main and of the C library. */
+enum { FRAMES_BELOW = 12 };
+BENCH_TWIN long work_stacked(int a, long b, const char* s, long d) { return bench_body(a, b, s, d); }
+static __attribute__((noipa)) long stacked_below(int frames, long calls, const char* text, enum bench_order order) {
+  long sum = 0, last = 1;
+  if (frames > 0) {
+    sum = stacked_below(frames - 1, calls, text, order);
+    __asm__ volatile("" ::: "memory"); /* no tail call */
+    return sum;
+  }
+  for (long i = 0; i < calls; i++) {
+    last = work_stacked((int)((order == BENCH_CHAINED ? last : i) & 0xffff), i, text, i);
+    sum += last;
+  }
+  return sum;
+}
+long loop_work_stacked(long calls, const char* text, enum bench_order order) {
+  return stacked_below(FRAMES_BELOW, calls, text, order);
+}
 PLAIN_TWIN(kernel_accepted)
 PLAIN_TWIN(kernel_rejected)
 PLAIN_TWIN(kernel_return)

@@ -47,17 +47,8 @@ class FakeTarget final : public engine::TracedTarget {
   const target::TargetEnv& env() override { return env_; }
   const target::TargetEnv& known_env() const override { return env_; }
   bool is_alive() override { return true; }
-  // As a process has it.
-  Result<target::StackUnwinder*> unwinder() override {
-    if (!unwinder_) {
-      auto made = KEVT_TRY(target::StackUnwinder::of_process(getpid()));
-      unwinder_.emplace(std::move(made));
-    }
-    return &*unwinder_;
-  }
 
  private:
-  std::optional<target::StackUnwinder> unwinder_;
   target::FixedTargetEnv& env_;
   runtime::FakeRuntime runtime_;
 };

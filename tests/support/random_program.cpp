@@ -28,12 +28,12 @@ constexpr std::uint8_t kSizes[] = {1, 2, 4, 8};
 
 // Early rows are as likely as late ones; repeats make an op likelier.
 const std::vector<Op> kOpsToDraw = {
-    Op::Register, Op::Register, Op::Register,   Op::Immediate,     Op::Slot,          Op::Load,
-    Op::Load,     Op::Load,     Op::Load,       Op::Bits,          Op::Narrow,        Op::Narrow,
-    Op::String,   Op::String,   Op::String,     Op::ProbeAddress,  Op::EventId,       Op::ReturnAddress,
-    Op::Pid,      Op::Cpu,      Op::Comm,       Op::ImmediateText, Op::SymbolText,    Op::EntryArgument,
-    Op::Located,  Op::Vector,   Op::FloatOrder, Op::FloatOrder,    Op::CountedString, Op::CountedString,
-    Op::ByteSwap};
+    Op::Register, Op::Register,   Op::Register,   Op::Immediate,     Op::Slot,          Op::Load,
+    Op::Load,     Op::Load,       Op::Load,       Op::Bits,          Op::Narrow,        Op::Narrow,
+    Op::String,   Op::String,     Op::String,     Op::ProbeAddress,  Op::EventId,       Op::ReturnAddress,
+    Op::Pid,      Op::Cpu,        Op::Comm,       Op::ImmediateText, Op::SymbolText,    Op::EntryArgument,
+    Op::Located,  Op::Vector,     Op::FloatOrder, Op::FloatOrder,    Op::CountedString, Op::CountedString,
+    Op::ByteSwap, Op::StackNumber};
 
 std::int64_t random_offset(Random& random) {
   switch (below(random, 6)) {
@@ -112,6 +112,7 @@ bool Generator::is_address(const Value& value) const {
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
+    case Op::StackNumber:
     case Op::String:
     case Op::CountedString:
     case Op::ImmediateText:
@@ -182,6 +183,7 @@ Value Generator::with_members(Op op) {
     case Op::EventId:
     case Op::Pid:
     case Op::Cpu:
+    case Op::StackNumber:
     case Op::Comm:
       break;
   }

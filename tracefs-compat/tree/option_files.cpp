@@ -23,7 +23,7 @@ Result<void> set_option(const Place& place, TraceOption option, bool on) {
     return fails(EINVAL);
   if (facts.effect == OptionEffect::ProcessOnly && kernel) return fails(EINVAL);
   const bool is_of_stacks = option == TraceOption::Stacktrace || option == TraceOption::UserStacktrace;
-  if (is_of_stacks && !place.tracing->code().can_have_stacks()) return fails(EINVAL);
+  if (is_of_stacks && !place.tracing->code().prepare_stacks()) return fails(EINVAL);
   return place.tracing->switcher().set_option(instance, option, on);
 }
 

@@ -24,9 +24,11 @@
 #include <unordered_set>
 #include <utility>
 
+#include "common/abi/hit_stack.h"
 #include "common/page.h"
 #include "compiler/target/elf/mapped_file.h"
 #include "compiler/target/elf/private_elf.h"
+#include "compiler/target/process/frame_rows.h"
 #include "compiler/target/process/process_map.h"
 
 namespace kevt::target {
@@ -87,6 +89,9 @@ std::span<const std::uint8_t> own_vdso() {
   return {at, header.e_shoff + std::size_t{header.e_shnum} * sizeof(Elf64_Shdr)};
 }
 
+// Whether a module's name is a file's. The agent's code lies in memory without a file (memfd).
+bool is_file(const char* module) { return module && std::strncmp(module, "/memfd:", 7) != 0; }
+
 }  // namespace
 
 struct StackUnwinder::State {
@@ -104,6 +109,7 @@ struct StackUnwinder::State {
   std::vector<std::uint64_t> frames;
   std::uint64_t unknown = 0;  // the address where the last stack ended
   std::unordered_set<std::uint64_t> unknown_pages;
+  std::map<const FileContents*, FrameRows> rows;  // of `files`
 
   ~State() {
     if (dwfl) dwfl_end(dwfl);
@@ -220,15 +226,17 @@ Result<void> StackUnwinder::State::load() {
   }
   if (dwfl) dwfl_end(dwfl);
   dwfl = fresh;
+  std::erase_if(rows, [this](const auto& of_file) {
+    return std::ranges::none_of(files.by_address, [&](const auto& one) { return one.second == of_file.first; });
+  });
   return {};
 }
 
-// False for memory without a file (memfd): the agent's code lies in such memory.
 bool StackUnwinder::State::is_code_of_a_file(std::uint64_t address) const {
   Dwfl_Module* module = dwfl_addrmodule(dwfl, address);
   if (!module) return false;
   const char* name = dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);
-  return name && std::strncmp(name, "/memfd:", 7) != 0;
+  return is_file(name);
 }
 
 bool StackUnwinder::State::knows(std::uint64_t address) {
@@ -244,6 +252,31 @@ void StackUnwinder::State::run() {
     if (knows(sample.pc)) (void)dwfl_getthread_frames(dwfl, pid, Callbacks::frame, this);
   } while (unknown && knows(unknown));
   if (frames.empty()) frames.push_back(sample.pc);
+}
+
+// Between the files lies nothing that could be walked.
+std::vector<kevt_stack_rule> StackUnwinder::rules(std::size_t most) {
+  struct Request {
+    State* state;
+    std::size_t most;
+    std::vector<kevt_stack_rule> rules;
+  } request{state_.get(), most, {}};
+  const auto add = [](Dwfl_Module* module, void**, const char* name, Dwarf_Addr start, void* argument) {
+    auto& [state, most, rules] = *static_cast<Request*>(argument);
+    if (!is_file(name)) return int{DWARF_CB_OK};
+    Dwarf_Addr end = 0;
+    dwfl_module_info(module, nullptr, nullptr, &end, nullptr, nullptr, nullptr, nullptr);
+    const auto contents = state->files.by_address.find(start);
+    const FileContents* const file = contents == state->files.by_address.end() ? nullptr : contents->second;
+    const auto known = file ? state->rows.find(file) : state->rows.end();
+    const FrameRows made = known == state->rows.end() ? frame_rows(module) : FrameRows();
+    if (file && known == state->rows.end()) state->rows.emplace(file, made);
+    append_rules(known == state->rows.end() ? made : known->second, start, end, most, rules);
+    return int{DWARF_CB_OK};
+  };
+  request.rules.push_back({.start = 0, .rule = KEVT_STACK_NOWHERE});
+  dwfl_getmodules(state_->dwfl, add, &request, 0);
+  return std::move(request.rules);
 }
 
 Result<StackUnwinder> StackUnwinder::of_process(pid_t pid) {

@@ -8,6 +8,7 @@
 #include <span>
 #include <vector>
 
+#include "common/abi/hit_stack.h"
 #include "common/error.h"
 
 namespace kevt::target {
@@ -36,6 +37,9 @@ class StackUnwinder {
   // The program counter, then return addresses, innermost first. Ends at the end of the piece of stack, or at an
   // address in no known file; never empty.
   std::vector<std::uint64_t> unwind(const StackSample& sample);
+  // How to get from each address to the caller, as hits do it by themselves (common/abi/hit_stack.h): the rules of all
+  // code that the process has mapped, sorted. Files whose rules would make it more than `most` have none.
+  std::vector<kevt_stack_rule> rules(std::size_t most);
 
  private:
   struct State;

@@ -52,16 +52,8 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodeInstaller::check(con
                                                                              const TracedTarget& target,
                                                                              const EventProbe& probe,
                                                                              const CodeRequest& request) {
-  if (!placer.samples_stack(request))
-    if (auto expected = take_expected(target, probe.serial)) return placer.ready(probe, request, *std::move(expected));
-  auto checked = placer.check(probe, request);
-  if (!checked || !*checked || !placer.samples_stack(request)) return checked;
-  const auto type = sampled_.type_of(request.event->id, (*checked)->event.layout);
-  if (!type)
-    return std::unexpected(CodeRefusal{Error("there are as many events with stacks as types", ENOSPC),
-                                       probe.definition().command, probe.serial});
-  (*checked)->type = *type;
-  return checked;
+  if (auto expected = take_expected(target, probe.serial)) return placer.ready(probe, request, *std::move(expected));
+  return placer.check(probe, request);
 }
 
 // A probe may wait for its library only if the target reports libraries. Once that is so it is looked up once more: the

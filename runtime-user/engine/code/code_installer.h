@@ -13,7 +13,6 @@
 #include "compiler/target/fixed_target.h"
 #include "runtime-user/engine/code/code_placer.h"
 #include "runtime-user/engine/code/code_table.h"
-#include "runtime-user/engine/code/sampled_types.h"
 
 namespace kevt::engine {
 
@@ -48,9 +47,6 @@ class CodeInstaller {
   ProbeHandles install_deferred(std::span<const DeferredProbes> deferred, TracedTarget& target,
                                 std::vector<CodeRefusal>& refusals);
 
-  const SampledTypes& sampled() const { return sampled_; }
-  void forget(std::uint32_t event) { sampled_.forget(event); }
-
  private:
   struct LookedUp;
   CodePlacer placer(TracedTarget& target);
@@ -68,7 +64,6 @@ class CodeInstaller {
   const pipeline::CodeStore* precompiled_;
   pipeline::CodeStore kept_;
   target::FixedCatalog statics_;
-  SampledTypes sampled_;
 };
 
 }  // namespace kevt::engine

@@ -12,7 +12,6 @@
 #include <utility>
 
 #include "compiler/pipeline/runnable.h"
-#include "runtime-user/engine/records/stack_samples.h"
 
 namespace kevt::engine {
 
@@ -38,6 +37,11 @@ bool counts_any(std::span<const CheckedProbe> probes) {
   return std::ranges::any_of(probes, [](const CheckedProbe& probe) { return !probe.event.histograms.empty(); });
 }
 
+// A hit whose stack is not known yet cannot count: it is recorded, and the reader has to see the stack.
+bool takes_stacks(std::span<const model::HitHistogram> histograms) {
+  return std::ranges::any_of(histograms, &model::HitHistogram::has_stack_key);
+}
+
 // The first probes whose histograms fit into `tables` keep them; hits of the others are recorded.
 std::vector<CheckedProbe> with_tables(std::span<const CheckedProbe> probes, std::size_t tables) {
   std::vector<CheckedProbe> fitting(probes.begin(), probes.end());
@@ -60,23 +64,17 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
       probe.definition().kind == model::EventKind::Eprobe && (!place || !statics_.find(place->system, place->event)))
     return std::unexpected(CodeRefusal{Error("nothing here makes records of the event it stands on", EOPNOTSUPP),
                                        probe.definition().command, probe.serial});
-  model::Definition written = probe.written;
-  if (samples_stack(request)) add_stack_sample(written);
-  auto checked = pipeline::check_event(std::move(written), env, statics_, pipeline::Forms::RunnableLater, sink);
+  auto checked =
+      pipeline::check_event(model::Definition(probe.written), env, statics_, pipeline::Forms::RunnableLater, sink);
   if (checked && checked->is_deferred) return std::nullopt;
   if (checked) return ready(probe, request, *std::move(checked));
   const auto mistakes = sink.take();
   if (mistakes.empty()) return std::unexpected(refusal("nothing to run", target_, EINVAL, probe));
   const diag::Diagnostic& first = mistakes.front();
   std::string text(diag::kernel_text(first.kind));
-  if (samples_stack(request)) text = "with a sample of the stack: " + text;
   if (!first.detail.empty()) text += ": " + first.detail;
   const bool not_here = first.kind == diag::Kind::NotSupportedByRuntime || first.kind == diag::Kind::UnsupportedForm;
   return std::unexpected(refusal(text, target_, not_here ? EOPNOTSUPP : first.errno_value, probe));
-}
-
-bool CodePlacer::samples_stack(const CodeRequest& request) const {
-  return request.wants_stack && !target_.runtime().capabilities().takes_stacks;
 }
 
 CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& request,
@@ -86,7 +84,7 @@ CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& reque
   checked.switches = request.inline_triggers;
   checked.histograms = request.histograms;
   checked.injection = request.injection;
-  checked.takes_stack = request.wants_stack && !samples_stack(request);
+  checked.takes_stack = request.wants_stack || takes_stacks(request.histograms);
   return {.request = &request, .event = std::move(checked), .type = request.event->id, .serial = probe.serial};
 }
 

@@ -32,7 +32,7 @@ struct CodeRequest {
   // Histograms that the hit itself counts; their identity is `inline_key`. With any of these, inline_triggers and
   // filter are empty.
   std::vector<model::HitHistogram> histograms = {};
-  bool wants_stack = false;                   // by the code, or by a sample: its records are of a SampledType then
+  bool wants_stack = false;                   // its records come with the stack of the hit
   std::optional<model::Injection> injection;  // the same as long as the event lives
 };
 
@@ -65,8 +65,6 @@ class CodePlacer {
                                                                 const CodeRequest& request) const;
   // Makes a CheckedProbe for this request of a definition that was looked up already.
   CheckedProbe ready(const EventProbe& probe, const CodeRequest& request, pipeline::CheckedEvent checked) const;
-  // Whether hits copy part of their stack into the record, for the reader to unwind.
-  bool samples_stack(const CodeRequest& request) const;
   // Installs the probes disarmed, in one compilation: all, or none and the reason. Where hits cannot count their
   // histograms themselves (no free table, or code for it cannot be compiled), hits are recorded instead and the reader
   // counts.

@@ -249,7 +249,6 @@ void EventCode::forget(std::uint32_t event) {
         if (table_.targets[t]->is_alive()) (void)table_.targets[t]->runtime().remove(placed_of(version.handles[t]));
     });
   table_.events.erase(event);
-  installer_.forget(event);
 }
 
 std::vector<CodeRefusal> EventCode::place_deferred(std::span<const CodeRequest> requests, TracedTarget& target) {
@@ -273,9 +272,8 @@ std::vector<CodeRefusal> EventCode::add_target(TracedTarget& target, std::span<c
   for (const CodeRequest& request : requests)
     if (has_code(*request.event) && request.armed && table_.events[request.event->id].armed) armed.push_back(&request);
   std::vector<CodeRefusal> refusals;
-  // Make the unwinder now: the target may have ended when its stacks are read.
   if (std::ranges::any_of(armed, &CodeRequest::wants_stack))
-    if (auto can = can_have_stacks(target); !can) refusals.push_back({std::move(can.error()), ""});
+    if (auto can = target.prepare_stacks(); !can) refusals.push_back({std::move(can.error()), ""});
   std::vector<ProbeHandles> handles = installer_.install_each(armed, target, refusals);
   ProbeHandles placed;
   for (std::size_t i = 0; i < armed.size(); ++i) {

@@ -26,7 +26,6 @@ class EventCode {
       : table_{std::move(targets), {}}, needs_(needs), installer_(table_.static_events(), precompiled) {}
 
   InstalledCode installed() const { return InstalledCode(table_); }
-  const SampledTypes& sampled() const { return installer_.sampled(); }
 
   // Passes in the result of looking a probe up in a target, so that the next apply() need not look it up again. That
   // apply() drops all such results.

@@ -269,7 +269,7 @@ Result<void> EventSwitcher::set_option(Instance& instance, TraceOption option, b
   const bool before = instance.options.has(option);
   instance.options.set(option, on);
   if (option != TraceOption::UserStacktrace && option != TraceOption::Stacktrace) return {};
-  auto done = on ? state_.code.installed().can_have_stacks() : Result<void>{};
+  auto done = on ? state_.code.installed().prepare_stacks() : Result<void>{};
   std::vector<const TracedEvent*> armed;
   for (const auto& [id, event] : state_.events.events())
     if (const EventState* one = instance.find_state(id); one && one->registered) armed.push_back(event.get());

@@ -1,8 +1,8 @@
 // An event's hits count histograms by themselves if nothing else is wanted of the hits:
 //
 //   one instance alone has the event on, softly off, for its own histograms and nothing else
-//   each of these histograms is made of numbers and texts of the hit: no stacks, time stamps, variables, actions, and
-//   no least or greatest value, which no difference of two readings has
+//   each of these histograms is made of numbers, texts and the stack of the hit: no time stamps, variables, actions,
+//   and no least or greatest value, which no difference of two readings has
 //   every target's runtime takes such code, for so many of them
 //
 // Gates do not matter: a histogram counts while tracing is off. set_event_pid does, and is left to the reader. A hit
@@ -18,6 +18,7 @@
 #include "compiler/sema/filter.h"
 #include "compiler/sema/filter_field.h"
 #include "runtime-user/engine/code/hit_condition.h"
+#include "runtime-user/engine/histograms/histogram_set.h"
 
 namespace kevt::engine {
 
@@ -109,6 +110,13 @@ std::optional<Number> number_of(const model::HistField& field, const model::Hist
   return number;
 }
 
+// The stack of the hit, where every runtime tells stacks by number.
+std::optional<Number> stack_key_of(const model::HistField& field, std::span<TracedTarget* const> targets) {
+  const auto can_tell = [](TracedTarget* target) { return target->runtime().capabilities().numbers_stacks; };
+  if (!is_own_stack(field) || !std::ranges::all_of(targets, can_tell)) return std::nullopt;
+  return Number{.is_stack = true};
+}
+
 // False: some field is not a number that hits can count.
 bool add_numbers(const std::vector<model::HistField>& fields, const model::Histogram& histogram,
                  const model::RecordLayout& layout, std::vector<Number>& to) {
@@ -120,8 +128,16 @@ bool add_numbers(const std::vector<model::HistField>& fields, const model::Histo
   return true;
 }
 
+std::optional<Number> key_of_hit(const model::HistField& key, const model::Histogram& histogram,
+                                 const model::RecordLayout& layout, std::span<TracedTarget* const> targets) {
+  const ThreadNames names = names_in(targets);
+  if (key.modifier == HistModifier::Execname && names != ThreadNames::ByNumber) return std::nullopt;
+  if (key.source == HistSource::Stacktrace) return stack_key_of(key, targets);
+  return key.is_string ? text_key_of(key, layout, names) : number_of(key, histogram, layout);
+}
+
 std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, const model::RecordLayout& layout,
-                                                ThreadNames names) {
+                                                std::span<TracedTarget* const> targets) {
   const model::Histogram& histogram = trigger.histogram;
   if (!histogram.variables.empty() || !histogram.field_variables.empty() || !histogram.references.empty() ||
       !histogram.actions.empty() || histogram.uses_timestamps)
@@ -129,8 +145,8 @@ std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, c
   if (trigger.condition && sema::is_only_judged(*trigger.condition)) return std::nullopt;
   model::HitHistogram counted{.trigger = trigger.id, .condition = std::nullopt, .keys = {}, .sums = {}};
   for (const model::HistField& key : histogram.keys) {
-    const auto part = key.is_string ? text_key_of(key, layout, names) : number_of(key, histogram, layout);
-    if (!part || (key.modifier == HistModifier::Execname && names != ThreadNames::ByNumber)) return std::nullopt;
+    const auto part = key_of_hit(key, histogram, layout, targets);
+    if (!part) return std::nullopt;
     counted.keys.push_back(*part);
   }
   if (!add_numbers(histogram.values, histogram, layout, counted.sums)) return std::nullopt;
@@ -154,6 +170,10 @@ std::string key_bytes(const model::Histogram& histogram, std::span<const std::ui
   for (const model::HistField& field : histogram.keys) {
     const std::size_t begin = key.size(), count = key_words_of(field, target);
     std::string_view part(reinterpret_cast<const char*>(words.data()), count * sizeof(std::uint64_t));
+    if (field.source == HistSource::Stacktrace) {
+      const auto stack = target.runtime().stack(words.front());
+      part = {reinterpret_cast<const char*>(stack.data()), std::min<std::size_t>(stack.size_bytes(), field.bytes)};
+    }
     if (field.is_string && count == 1) part = thread_name_of(words.front(), target);
     if (field.is_string) part = part.substr(0, std::min<std::size_t>(part.find('\0'), field.bytes - 1));
     key += part;
@@ -205,17 +225,16 @@ std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) co
   if (event.is_static() || event.owner == target::EventOwner::Synthetic) return {};
   if (injects(state_.options, event)) return {};
   const Instance* const instance = only_instance_of(event);
-  if (!instance || instance->pids || instance->refused_pids || instance->wants_stack_of(event)) return {};
+  if (!instance || instance->pids || instance->refused_pids || instance->has_stack_option()) return {};
   const EventState* const state = instance->find_state(event.id);
   if (state->softly_on || is_switched_by_triggers(event)) return {};
   std::size_t most = model::kMaxHitHistograms;
   for (TracedTarget* target : state_.code.installed().targets())
     most = std::min(most, target->runtime().capabilities().hit_histograms);
-  const ThreadNames names = names_in(state_.code.installed().targets());
   std::vector<model::HitHistogram> histograms;
   for (const model::Trigger& trigger : instance->triggers.of(event.full_name())) {
     if (trigger.kind != model::TriggerKind::Hist) return {};
-    auto histogram = histogram_of(trigger, event.layout, names);
+    auto histogram = histogram_of(trigger, event.layout, state_.code.installed().targets());
     if (!histogram) return {};
     if (trigger.state != model::HistState::Active) continue;
     histogram->condition = hit_condition(state_, trigger, event);

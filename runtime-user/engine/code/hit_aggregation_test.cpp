@@ -202,6 +202,21 @@ TEST_F(HitAggregationTest, TextsOfKeys) {
 }
 
 // As in the kernel: the name is a text of the key, and of a number none is known.
+TEST_F(HitAggregationTest, StacksAreCountedByTheirNumber) {
+  target_.has_stacks = true;
+  target_.runtime().stacks = {{17, {0x1000, 0x2010}}, {18, {0x1000}}};
+  trigger("cl", "hist:keys=stacktrace");
+  ASSERT_EQ(tables("cl"), 1u);
+  count("cl", 17, 3);
+  count("cl", 18, 1);
+  target_.runtime().hit(event("cl").id,
+                        {.bytes = payload(1), .timestamp_ns = 1000, .pid = 7, .stack = {0x1000, 0x2010}});
+  tracing_.drain();  // its stack had no number
+  EXPECT_THAT(text("cl"), HasSubstr("{ common_stacktrace:\n         open64+0x0/0x100 [libc.so.6]\n         "
+                                    "close+0x10/0x100 [libc.so.6]\n} hitcount:          4\n"));
+  EXPECT_THAT(text("cl"), HasSubstr("         open64+0x0/0x100 [libc.so.6]\n} hitcount:          1\n"));
+}
+
 TEST_F(HitAggregationTest, WhereNumbersHaveNoNamesTheKeyHasIt) {
   target_.runtime().names_threads = false;
   trigger("cl", "hist:keys=common_comm,fd");

@@ -20,14 +20,9 @@ void for_each_placed(const EventVersions& versions, const Use& use) {
 
 }  // namespace
 
-Result<void> can_have_stacks(TracedTarget& target) {
-  if (!target.runtime().capabilities().takes_stacks) KEVT_TRY(target.unwinder());
-  return {};
-}
-
-Result<void> InstalledCode::can_have_stacks() const {
+Result<void> InstalledCode::prepare_stacks() const {
   for (TracedTarget* target : table_.targets)
-    if (target->is_alive()) KEVT_TRY(engine::can_have_stacks(*target));
+    if (target->is_alive()) KEVT_TRY(target->prepare_stacks());
   return {};
 }
 

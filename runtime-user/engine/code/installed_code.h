@@ -25,8 +25,8 @@ class InstalledCode {
   StaticEvents* static_events() const { return table_.static_events(); }
   // Whether misses are counted in every target; if not, `missed ?` is printed.
   bool sees_misses() const;
-  // An error where a living target neither takes stacks at the hit nor can be unwound.
-  Result<void> can_have_stacks() const;
+  // TracedTarget::prepare_stacks() of all living targets.
+  Result<void> prepare_stacks() const;
 
   // The event's counts over all targets, removed ones included, and all code that the event has had.
   runtime::EventCounts counts(std::uint32_t event) const;
@@ -55,8 +55,5 @@ class InstalledCode {
  private:
   const CodeTable& table_;
 };
-
-// As InstalledCode::can_have_stacks(), for one target.
-Result<void> can_have_stacks(TracedTarget& target);
 
 }  // namespace kevt::engine

@@ -70,8 +70,6 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
   }
   for (const auto& [target, env] : worlds) {
     Draft draft(nullptr, &state_.events.catalog());
-    const bool samples = !target || !target->runtime().capabilities().takes_stacks;
-    if (samples && state_.instances.has_stack_option()) draft.leave_room_for_stacks();
     const std::size_t before = answer.problems.size();
     draft.check(batch.definitions, filters, *env, pipeline::Forms::RunnableLater, answer.problems);
     for (std::size_t i = before; i < answer.problems.size(); ++i)

@@ -12,7 +12,6 @@
 #include <iterator>
 
 #include "compiler/pipeline/shorthand.h"
-#include "runtime-user/engine/records/stack_samples.h"
 
 namespace kevt::engine {
 
@@ -69,28 +68,14 @@ bool Draft::bind(const EventFilter& filter, diag::Sink& sink) {
   return used;
 }
 
-std::optional<pipeline::CheckedEvent> Draft::check_one(const model::Definition& written, const target::TargetEnv& env,
-                                                       pipeline::Forms forms, diag::Sink& sink) const {
-  auto checked = pipeline::check_event(written, env, *this, forms, sink);
-  if (!checked || !has_stacks_) return checked;
-  model::Definition sampled = written;
-  add_stack_sample(sampled);
-  diag::Sink of_sample;
-  if (pipeline::check_event(std::move(sampled), env, *this, forms, of_sample)) return checked;
-  for (diag::Diagnostic& mistake : of_sample.take()) {
-    explain_stack_sample(mistake);
-    sink.report(std::move(mistake));
-  }
-  return std::nullopt;
-}
-
 // Adds all lines that one definition stands for; or none, and `sink` has the mistakes of the first wrong line.
 void Draft::check_lines(std::size_t index, std::span<pipeline::ParsedEvent> lines, const target::TargetEnv& env,
                         pipeline::Forms forms, diag::Sink& sink) {
   std::vector<Entry> right;
   for (pipeline::ParsedEvent& line : lines) {
     for (diag::Diagnostic& mistake : line.mistakes) sink.report(std::move(mistake));
-    auto checked = line.definition ? check_one(*line.definition, env, forms, sink) : std::nullopt;
+    auto checked = line.definition ? pipeline::check_event(model::Definition(*line.definition), env, *this, forms, sink)
+                                   : std::nullopt;
     if (!checked) return;
     right.push_back({index, *std::move(line.definition), *std::move(checked), nullptr, {}, {}});
   }

@@ -73,8 +73,6 @@ class Draft final : public target::EventCatalog {
   explicit Draft(const target::EventCatalog* statics = nullptr, const target::EventCatalog* existing = nullptr)
       : statics_(statics), existing_(existing) {}
 
-  // From now on a definition is correct only if its record has room for a stack sample, too (stack_samples.h).
-  void leave_room_for_stacks() { has_stacks_ = true; }
   // Mistakes are appended to `problems`; correct definitions are in entries(), in the order given.
   void check(std::span<const std::string> definitions, std::span<const EventFilter> filters,
              const target::TargetEnv& env, pipeline::Forms forms, std::vector<Problem>& problems);
@@ -86,8 +84,6 @@ class Draft final : public target::EventCatalog {
   std::vector<const model::Definition*> probes_of(model::EventKind kind) const override;
 
  private:
-  std::optional<pipeline::CheckedEvent> check_one(const model::Definition& written, const target::TargetEnv& env,
-                                                  pipeline::Forms forms, diag::Sink& sink) const;
   void check_lines(std::size_t index, std::span<pipeline::ParsedEvent> lines, const target::TargetEnv& env,
                    pipeline::Forms forms, diag::Sink& sink);
   void add(std::size_t index, model::Definition written, pipeline::CheckedEvent event);
@@ -97,7 +93,6 @@ class Draft final : public target::EventCatalog {
   target::FixedCatalog catalog_;  // of correct definitions, and of existing events that they append to
   const target::EventCatalog* statics_;
   const target::EventCatalog* existing_;
-  bool has_stacks_ = false;
   bool asks_statics_ = false;  // while an event probe is checked
   std::vector<Entry> entries_;
 };

@@ -141,7 +141,7 @@ Result<void> TriggerFiles::can_run(const model::Trigger& trigger, const TracedEv
   if (!reads_stack(trigger) || event.is_static()) return {};
   if (event.owner == target::EventOwner::Synthetic)
     return std::unexpected(Error("records of this event have no stack", EOPNOTSUPP));
-  return state_.code.installed().can_have_stacks();
+  return state_.code.installed().prepare_stacks();
 }
 
 Result<void> TriggerFiles::write(Instance& instance, const TracedEvent& event, std::string_view text) {

@@ -53,16 +53,16 @@ void note_read_once(const HistField& field, std::vector<bool>& is_read_once) {
   }
 }
 
-bool is_own_stack(const HistField& field) {
-  return field.source == HistSource::Stacktrace && (field.name.empty() || field.name == "common_stacktrace");
-}
-
 // onmax() and onchange(): whether `value` replaces `kept`.
 bool is_news(HistHandler handler, std::uint64_t kept, std::uint64_t value) {
   return handler == HistHandler::OnMax ? value > kept : value != kept;
 }
 
 }  // namespace
+
+bool is_own_stack(const HistField& field) {
+  return field.source == HistSource::Stacktrace && (field.name.empty() || field.name == "common_stacktrace");
+}
 
 bool uses_stack(const Histogram& histogram) { return any_field(histogram, is_own_stack); }
 

@@ -82,6 +82,8 @@ class HistogramSet {
   std::map<std::uint64_t, HistTable> tables_;  // by Histogram::id
 };
 
+// Whether the field is the stack of the hit, not one that a field of the record holds.
+bool is_own_stack(const model::HistField& field);
 // Whether the histogram reads the stack of the hit.
 bool uses_stack(const model::Histogram& histogram);
 // Whether its text shows symbols of addresses.

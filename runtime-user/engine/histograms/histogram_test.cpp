@@ -305,16 +305,14 @@ TEST_F(HistogramTest, StacksAreKeysWhereTheyCanBeHad) {
 
 class StackHistogramTest : public HistogramTest {
  protected:
-  StackHistogramTest() { target_.unwinds = true; }
+  StackHistogramTest() { target_.has_stacks = true; }
 };
 
 TEST_F(StackHistogramTest, AStackIsAKey) {
-  constexpr std::uint32_t kFirstSampled = 64;  // the type of the first event whose code samples
   ASSERT_EQ(trigger("op", "hist:keys=stacktrace"), 0) << tracing_.top().errors.text();
   for (int i = 0; i < 2; ++i) {
-    auto bytes = payload(1);
-    bytes.resize(bytes.size() + 7 * 8 + 5 * 64 * 8);
-    target_.runtime().hit(kFirstSampled, {.bytes = bytes, .timestamp_ns = ++now_ * 1000, .pid = 7});
+    target_.runtime().hit(event("op").id,
+                          {.bytes = payload(1), .timestamp_ns = ++now_ * 1000, .pid = 7, .stack = {0x1000}});
   }
   tracing_.drain();
   EXPECT_EQ(entries("op"), "{ common_stacktrace:\n         open64+0x0/0x100 [libc.so.6]\n} hitcount:          2\n");

@@ -81,7 +81,7 @@ void RecordRouter::tap_plainly(TracedTarget& target, const runtime::Record& reco
   if (type >= routes_.size()) routes_.resize(std::size_t{type} + 1);
   Route& route = routes_[type];
   if (route.of_round != rounds_) {
-    const TracedEvent* event = state_.code.sampled().find(type) ? nullptr : state_.events.find(type);
+    const TracedEvent* event = state_.events.find(type);
     EventState* state = event ? &state_.instances.top().state_of(event->id) : nullptr;
     route = {.of_round = rounds_, .event = event, .state = state && is_plain(*event, *state) ? state : nullptr};
   }
@@ -95,7 +95,7 @@ void RecordRouter::tap_plainly(TracedTarget& target, const runtime::Record& reco
 void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record) {
   const std::uint32_t type = model::type_of(record.bytes);
   const TracedEvent* event = state_.events.find(type);
-  const bool is_ours = state_.code.sampled().find(type) || (event && !event->is_static());
+  const bool is_ours = event && !event->is_static();
   if (!is_ours || !(record.bytes[kFlagsAt] & model::kGatesWereAsked)) return deliver(target, record, nullptr);
   std::vector<std::uint8_t> bytes(record.bytes.begin(), record.bytes.end());
   bytes[kFlagsAt] &= static_cast<std::uint8_t>(~model::kGatesWereAsked);
@@ -105,8 +105,6 @@ void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record) 
 }
 
 void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record, const Instance* decided) {
-  if (const SampledType* sampled = state_.code.sampled().find(model::type_of(record.bytes)))
-    return deliver_sampled(target, *sampled, record, decided);
   const TracedEvent* event = state_.events.find(model::type_of(record.bytes));
   if (!event) return;
   tasks_.note(target, record, model::pid_of(record.bytes));
@@ -115,37 +113,6 @@ void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record, 
   for (const auto& instance : state_.instances)
     if (TraceBuffer* buffer = deliver_to(*instance, *event, record, origin))
       store_stack(*instance, *buffer, target, *event, record);
-}
-
-void RecordRouter::deliver_sampled(TracedTarget& target, const SampledType& type, const runtime::Record& record,
-                                   const Instance* decided) {
-  const TracedEvent* event = state_.events.find(type.event);
-  if (!event) return;
-  std::vector<std::uint8_t> bytes = type.samples.public_record(record.bytes);
-  const auto id = static_cast<std::uint16_t>(event->id);
-  std::memcpy(bytes.data(), &id, sizeof id);
-  runtime::Record seen = record;
-  seen.bytes = bytes;
-  tasks_.note(target, record, model::pid_of(bytes));
-  std::vector<std::uint64_t> callers;
-  std::vector<std::uint8_t> stack;
-  for (const auto& instance : state_.instances) {
-    if (callers.empty() && instance->counts_stacks_of(*event))
-      callers = stacks_.unwind(target, type.samples.sample(record.bytes));
-    seen.stack = callers;
-    TraceBuffer* const buffer =
-        deliver_to(*instance, *event, seen, {.target = &target, .stack = Stack::Comes, .decided = decided});
-    if (!buffer) continue;
-    if (callers.empty()) callers = stacks_.unwind(target, type.samples.sample(record.bytes));
-    if (state_.options.is_tapped) {
-      tap_->take_stack(*instance, target, seen, callers);
-      continue;
-    }
-    if (stack.empty()) stack = stacks_.record(target, callers, bytes);
-    seen.bytes = stack;
-    instance->store(*buffer, seen);
-    seen.bytes = bytes;
-  }
 }
 
 // The same gates as TriggerInliner::gates_of() has at the hit.
@@ -222,12 +189,12 @@ void RecordRouter::deliver_synthetic(std::span<const SyntheticHit> made, const r
   }
 }
 
-// An event of a program (uprobe) has the program's user stack. Any other has a kernel_stack record: the number of
+// A hit in a program has the program's user stack. Any other has a kernel_stack record: the number of
 // addresses, then the addresses.
 void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target, const TracedEvent& event,
                                const runtime::Record& record) {
   if (state_.options.is_tapped) return tap_->take_stack(instance, target, record, record.stack);
-  if (event.is_of_program()) {
+  if (event.is_of_program() || target.pid()) {
     runtime::Record stack = record;
     const auto bytes = stacks_.record(target, {record.stack.begin(), record.stack.end()}, record.bytes);
     stack.bytes = bytes;

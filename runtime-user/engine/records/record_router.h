@@ -80,8 +80,6 @@ class RecordRouter {
   void tap_plainly(TracedTarget& target, const runtime::Record& record);
   void deliver(TracedTarget& target, const runtime::Record& record);
   void deliver(TracedTarget& target, const runtime::Record& record, const Instance* decided);
-  void deliver_sampled(TracedTarget& target, const SampledType& type, const runtime::Record& record,
-                       const Instance* decided);
   // Returns the buffer to which the record's stack is to be added; nullptr: no stack is wanted.
   TraceBuffer* deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin);
   static bool is_open(const Instance& instance, const EventState& state, const Before& before);

@@ -1,13 +1,8 @@
 // Stacks of processes, as separate records behind the records of probes. Asked for by the trigger `stacktrace` and the
 // options userstacktrace and stacktrace.
 //
-//   the ring        type 64: op's record, then the stack sample      code with a sample has a type of its own
-//   an instance     op                                               as op's format says: the sample is cut off
-//                   user_stack: tgid, caller[8 or more]              where the trigger's condition and count allow it
-//
-// Code is exchanged while the program runs, so records with and without a sample may be in the ring together: only
-// their type tells them apart. A stack is unwound once for all instances, and only where one of them wants it
-// (RecordRouter).
+//   op              as op's format says
+//   user_stack      tgid, caller[8 or more]     where the trigger's condition and count allow it
 //
 // Mirrors stacktrace_trigger(), ftrace_trace_userstack() of kernel/trace (6.1), whose stacks end after eight callers;
 // here the record is as long as the stack, as the kernel's own kernel_stack is, and never shorter than its format.
@@ -29,18 +24,10 @@ constexpr std::size_t kMaxKnown = 4096;
 
 }  // namespace
 
-std::vector<std::uint64_t> StackStitcher::unwind(TracedTarget& target, const target::StackSample& sample) {
-  auto unwinder = target.unwinder();
-  if (!unwinder) return {sample.pc};
-  std::vector<std::uint64_t> callers = (*unwinder)->unwind(sample);
-  look_for_new_files(target, callers);
-  return callers;
-}
-
 std::vector<std::uint8_t> StackStitcher::record(TracedTarget& target, std::vector<std::uint64_t> callers,
                                                 std::span<const std::uint8_t> of) {
-  auto unwinder = target.unwinder();
-  const std::uint32_t tgid = process_of(model::pid_of(of), unwinder ? (*unwinder)->pid() : 0);
+  if (target.pid()) look_for_new_files(target, callers);
+  const std::uint32_t tgid = process_of(model::pid_of(of), target.pid());
   callers.resize(std::max(callers.size(), kFormatCallers));  // 0 ends the list
   std::vector<std::uint8_t> bytes(kCallersAt + callers.size() * sizeof callers[0]);
   bytes[0] = kUserStackId;

@@ -1,4 +1,4 @@
-// StackStitcher: unwinds the stack of a process's hit from the stack sample in the record.
+// StackStitcher: makes the records of programs' stacks.
 #pragma once
 
 #include <cstdint>
@@ -8,16 +8,14 @@
 #include <utility>
 #include <vector>
 
-#include "compiler/target/process/stack_unwinder.h"
 #include "runtime-user/engine/traced_target.h"
 
 namespace kevt::engine {
 
 class StackStitcher {
  public:
-  // Code addresses, innermost first; the address of the hit alone if the target cannot be unwound.
-  std::vector<std::uint64_t> unwind(TracedTarget& target, const target::StackSample& sample);
-  // A user_stack record with these callers. `of`: the record that it follows, which gives flags and thread.
+  // A user_stack record with these callers: code addresses, innermost first. `of`: the record that it follows, which
+  // gives flags and thread.
   std::vector<std::uint8_t> record(TracedTarget& target, std::vector<std::uint64_t> callers,
                                    std::span<const std::uint8_t> of);
   // To be called before the target is destroyed: another target may get the same address.

@@ -50,8 +50,7 @@ runtime::Capabilities BpfRuntime::capabilities() const {
           .sees_misses = told_ && !untold_,
           .clocks = {"mono"},
           .code = model::CodeKind::Bpf,
-          .hit_histograms = kHitHistograms,
-          .takes_stacks = true};
+          .hit_histograms = kHitHistograms};
 }
 
 Result<std::vector<ProbeHandle>> BpfRuntime::install(const model::CompiledBatch& batch,

@@ -95,7 +95,8 @@ std::size_t FakeRuntime::drain(const RecordSink& sink) {
           .timestamp_ns = one.hit.timestamp_ns,
           .cpu = one.hit.cpu,
           .comm = one.hit.comm,
-          .bytes = bytes});
+          .bytes = bytes,
+          .stack = one.hit.stack});
   }
   return count;
 }

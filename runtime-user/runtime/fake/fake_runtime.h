@@ -18,6 +18,7 @@ struct FakeHit {
   std::uint32_t cpu = 0;
   std::int32_t pid = 1;
   std::string comm = "fake";
+  std::vector<std::uint64_t> stack = {};
 };
 
 class FakeRuntime final : public ProbeRuntime {
@@ -27,7 +28,8 @@ class FakeRuntime final : public ProbeRuntime {
             .sees_misses = true,
             .clocks = {"mono"},
             .hit_histograms = hit_histograms,
-            .names_threads = names_threads};
+            .names_threads = names_threads,
+            .numbers_stacks = true};
   }
   Result<std::vector<ProbeHandle>> install(const model::CompiledBatch& batch,
                                            std::span<const std::uint32_t> ids) override;
@@ -42,6 +44,7 @@ class FakeRuntime final : public ProbeRuntime {
   std::size_t free_hit_tables() const override { return tables_left; }
   void take_hit_counts(ProbeHandle probe, const HitCountSink& sink) override;
   std::string_view thread_name(std::int32_t) override { return "fake"; }
+  std::span<const std::uint64_t> stack(std::uint64_t number) override { return stacks[number]; }
 
   // Hits all armed probes of this event; returns how many. Filters are not looked at: `is_kept` decides which hits are
   // recorded; all are where it is empty.
@@ -54,6 +57,7 @@ class FakeRuntime final : public ProbeRuntime {
   std::size_t hit_tables(std::uint32_t id) const;
   std::size_t hit_histograms = 0;  // set before tracing: how many of one event hits can count
   bool names_threads = true;
+  std::map<std::uint64_t, std::vector<std::uint64_t>> stacks;  // by number
   std::size_t retired = 0;
   std::size_t tables_left = 64;
   // The next arm, disarm, remove or install is refused with this.

@@ -11,6 +11,7 @@ using runtime::ProbeHandle;
 namespace {
 
 constexpr std::uint64_t kAheadTsc = 1ull << 36;  // half a minute: a stamp from further in the future is nonsense
+constexpr std::size_t kFlagsAt = 2;              // common_flags
 constexpr unsigned kMostReadings = 64;           // of the names, in one drain: records may name threads that never were
 
 std::uint32_t common_u32(std::span<const std::uint8_t> record, std::size_t at) {
@@ -55,16 +56,26 @@ ProbeHandle InprocRuntime::newest_of(std::span<const std::uint8_t> record) const
   return id < newest_.size() ? newest_[id] : kNoHandle;
 }
 
+// Cuts off the stack that stands behind the record, if one does.
+std::span<const std::uint64_t> InprocRuntime::take_stack(std::span<std::uint8_t>& record) {
+  if (record.size() < model::kCommonBytes || !(record[kFlagsAt] & model::kHasStack)) return {};
+  record[kFlagsAt] &= static_cast<std::uint8_t>(~model::kHasStack);
+  return stacks_.take(record);
+}
+
 void InprocRuntime::deliver(const runtime::RecordSink& sink, std::uint64_t until) {
   names_.read();
-  pending_.take(until, [&](std::uint64_t tsc, const Pending& p) {
+  pending_.take(until, [&](std::uint64_t tsc, Pending& p) {
     const ProbeHandle probe = newest_of(p.bytes);
     if (probe == kNoHandle) return;
+    std::span bytes(p.bytes);
+    const auto stack = take_stack(bytes);
     sink({.event = probe,
           .timestamp_ns = clock_.to_ns(tsc),
           .cpu = p.cpu,
           .comm = names_.name_of(common_u32(p.bytes, 4)),
-          .bytes = p.bytes});
+          .bytes = bytes,
+          .stack = stack});
   });
 }
 
@@ -100,7 +111,9 @@ std::size_t InprocRuntime::drain_by_cpu(const runtime::RecordSink& sink) {
       last_tid = tid;
       last_comm = names_.name_of(tid);
     }
-    sink({probe, clock_.to_ns(std::min(raw.tsc, newest)), raw.cpu, last_comm, raw.bytes});
+    std::span bytes = raw.bytes;
+    const auto stack = take_stack(bytes);
+    sink({probe, clock_.to_ns(std::min(raw.tsc, newest)), raw.cpu, last_comm, bytes, stack});
   };
   std::size_t count = rings_.drain(give);
   if (settled_) rings_.drain_abandoned(give);

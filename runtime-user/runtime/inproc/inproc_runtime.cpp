@@ -88,6 +88,7 @@ InprocRuntime::InprocRuntime(Tracee tracee, SessionMemory memory, CodeArena aren
       points_(tracee_, placement_, arena_, *files_),
       rings_(memory_),
       hit_tables_(memory_),
+      stacks_(memory_, tracee_.pid()),
       names_(memory_, tracee_.pid()),
       watch_(memory_, tracee_.pid()),
       follower_(memory_, tracee_.pid()) {}
@@ -206,7 +207,8 @@ runtime::Capabilities InprocRuntime::capabilities() const {
           .sees_misses = true,
           .clocks = {"mono"},
           .hit_histograms = model::kMaxHitHistograms,
-          .names_threads = true};
+          .names_threads = true,
+          .numbers_stacks = true};
 }
 
 // ---- installing -----------------------------------------------------------------------------

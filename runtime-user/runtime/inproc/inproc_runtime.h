@@ -15,6 +15,7 @@
 #include "runtime-user/runtime/inproc/code/batch_code.h"
 #include "runtime-user/runtime/inproc/code/code_arena.h"
 #include "runtime-user/runtime/inproc/code/probe_points.h"
+#include "runtime-user/runtime/inproc/memory/hit_stacks.h"
 #include "runtime-user/runtime/inproc/memory/hit_tables.h"
 #include "runtime-user/runtime/inproc/memory/ring_reader.h"
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
@@ -68,6 +69,10 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<bool> watch_libraries();
   bool is_asked_for_libraries() { return watch_.is_asked(); }
   void answer_for_libraries() { watch_.answer(); }
+  // From now on events may be installed whose records come with stacks.
+  Result<void> prepare_stacks() { return stacks_.begin(); }
+  // The target has mapped or unmapped files: stacks are walked anew.
+  void note_new_files() { stacks_.note_new_files(); }
   // Programs that the target or its forked children have become by exec (SessionOptions::follows_exec). Each is held
   // right after exec, until adopt() or the end of its Tracee. The first may be what the target itself has become.
   std::vector<Tracee> followed() { return follower_.look(); }
@@ -107,6 +112,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::size_t free_hit_tables() const override;
   void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override;
   std::string_view thread_name(std::int32_t tid) override;
+  std::span<const std::uint64_t> stack(std::uint64_t number) override { return stacks_.numbered(number); }
 
   // What installed code takes up now. `waiting`: events that were removed or retired but whose code may still be run.
   struct CodeUse {
@@ -213,6 +219,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   ProbePoints points_;
   RingReader rings_;
   HitTables hit_tables_;
+  HitStacks stacks_;
   ThreadNames names_;
   TscClock clock_;
   HookedCalls hooked_ = HookedCalls::Signals;
@@ -229,6 +236,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   static constexpr runtime::ProbeHandle kNoHandle = ~0u;
   void note_newest(std::uint32_t event_id);
   runtime::ProbeHandle newest_of(std::span<const std::uint8_t> record) const;
+  std::span<const std::uint64_t> take_stack(std::span<std::uint8_t>& record);
   std::unordered_map<std::uint32_t, std::vector<runtime::ProbeHandle>> by_id_;  // none is empty
   std::vector<runtime::ProbeHandle> newest_;  // by event id, the last of by_id_; kNoHandle: none. Asked for each record
   TimeMerger<Pending> pending_;               // by TSC: drained from the rings, newer than what was delivered

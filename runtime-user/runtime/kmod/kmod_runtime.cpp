@@ -45,8 +45,7 @@ runtime::Capabilities KmodRuntime::capabilities() const {
           .sees_misses = !has_others_ || bpf_->capabilities().sees_misses,
           .clocks = {"mono"},
           .code = model::CodeKind::Bpf,
-          .hit_histograms = bpf_->capabilities().hit_histograms,
-          .takes_stacks = true};
+          .hit_histograms = bpf_->capabilities().hit_histograms};
 }
 
 bool KmodRuntime::is_ours(ProbeHandle probe) const {

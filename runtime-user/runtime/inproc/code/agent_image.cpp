@@ -35,7 +35,9 @@ kevt_services agent_services(RemoteAddr base) {
           .comm = base.value + t.comm,
           .match = base.value + t.match,
           .inject = base.value + t.inject,
-          .time = base.value + t.time};
+          .time = base.value + t.time,
+          .stack = base.value + t.stack,
+          .stack_sample = base.value + t.stack_sample};
 }
 
 std::vector<std::uint8_t> agent_image_for(RemoteAddr tables) {

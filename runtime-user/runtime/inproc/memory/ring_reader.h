@@ -15,7 +15,7 @@ namespace kevt::inproc {
 struct RawRecord {
   std::uint64_t tsc = 0;
   std::uint32_t cpu = 0;
-  std::span<const std::uint8_t> bytes;  // until the next record
+  std::span<std::uint8_t> bytes;  // a copy, until the next record
 };
 
 class RingReader {

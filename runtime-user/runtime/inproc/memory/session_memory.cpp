@@ -1,7 +1,7 @@
 // The address space of the plan, and which file each piece is of:
 //
-//   kevt_tables | patches | address map                        tables
-//   kevt_session | notes | shared words | counters             session
+//   kevt_tables | patches | address map | rules of stacks      tables
+//   kevt_session | notes | shared words | stacks | counters    session
 //   mark | ring 0: head and data | the data once more          tables (one page) | session
 //   mark | ring 1: …
 //
@@ -68,10 +68,12 @@ std::uint64_t SessionMemory::wiped_bytes(std::uint64_t max_threads) { return siz
 void SessionMemory::plan_files() {
   patches_at_ = page_up(sizeof(kevt_tables));
   map_at_ = patches_at_ + page_up(sizeof(kevt_patch) * KEVT_MAX_PATCHES);
-  session_at_ = map_at_ + page_up(sizeof(kevt_map_entry) * KEVT_MAP_SLOTS);
+  rules_at_ = map_at_ + page_up(sizeof(kevt_map_entry) * KEVT_MAP_SLOTS);
+  session_at_ = rules_at_ + page_up(2 * sizeof(kevt_stack_rule) * KEVT_STACK_RULES);
   owners_at_ = session_at_ + page_up(sizeof(kevt_session));
   words_at_ = owners_at_ + page_up(sizeof(kevt_shard_owner) * KEVT_OWNER_NOTES);
-  counts_at_ = words_at_ + page_up(8 * KEVT_SHARED_WORDS);
+  stacks_at_ = words_at_ + page_up(8 * KEVT_SHARED_WORDS);
+  counts_at_ = stacks_at_ + page_up(sizeof(kevt_stacks));
 
   const std::uint64_t groups = (options_.rows + KEVT_TILE_ROWS - 1) / KEVT_TILE_ROWS;
   const std::uint64_t most = kMostCounters / (groups * KEVT_TILE_BYTES) * KEVT_TILE_SHARDS;
@@ -161,9 +163,11 @@ SessionMemory::SessionMemory(SessionMemory&& other) noexcept
       group_bytes_(other.group_bytes_),
       patches_at_(other.patches_at_),
       map_at_(other.map_at_),
+      rules_at_(other.rules_at_),
       session_at_(other.session_at_),
       owners_at_(other.owners_at_),
       words_at_(other.words_at_),
+      stacks_at_(other.stacks_at_),
       counts_at_(other.counts_at_),
       rings_at_(other.rings_at_),
       rows_used_(other.rows_used_),
@@ -181,6 +185,8 @@ void SessionMemory::set_target(RemoteAddr base) {
   head.session = base.value + session_at_;
   head.owners = base.value + owners_at_;
   head.map = base.value + map_at_;
+  head.rules = base.value + rules_at_;
+  head.stacks = base.value + stacks_at_;
   head.patches = base.value + patches_at_;
   head.counts = base.value + counts_at_;
   head.rings = base.value + rings_at_;

@@ -106,6 +106,12 @@ class SessionMemory {
   std::span<std::uint64_t> words() const;
   RemoteAddr word(std::uint64_t index) const { return target_ + words_at_ + 8 * index; }
 
+  // How hits walk their stacks (`which`: 0 or 1), and the stacks that they have kept (common/abi/hit_stack.h).
+  std::span<kevt_stack_rule> rules(std::uint64_t which) const {
+    return {at<kevt_stack_rule>(rules_at_) + which * KEVT_STACK_RULES, KEVT_STACK_RULES};
+  }
+  const kevt_stacks& stacks() const { return *at<const kevt_stacks>(stacks_at_); }
+
   // Sum of one counter row over all shards. Reads the pages that exist, and makes none.
   kevt_counts counts(std::uint32_t row) const;
   // Counter shards of the session, and how many of them have been given out.
@@ -147,8 +153,9 @@ class SessionMemory {
   SessionOptions options_;
   std::uint32_t ring_count_ = 0;
   std::uint64_t ring_stride_ = 0, max_shards_ = 0, group_bytes_ = 0;
-  std::uint64_t patches_at_ = 0, map_at_ = 0;  // of the tables, from their start
-  std::uint64_t session_at_ = 0, owners_at_ = 0, words_at_ = 0, counts_at_ = 0, rings_at_ = 0;  // from the base
+  std::uint64_t patches_at_ = 0, map_at_ = 0, rules_at_ = 0;  // of the tables, from their start
+  std::uint64_t session_at_ = 0, owners_at_ = 0, words_at_ = 0, stacks_at_ = 0, counts_at_ = 0,
+                rings_at_ = 0;  // from the base
   bool settled_ = false;
   mutable std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> settled_tiles_;  // by tiles_of()'s group
   std::uint32_t rows_used_ = 0;                                                          // all below it were given out

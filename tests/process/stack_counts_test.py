@@ -1,0 +1,93 @@
+"""Stacks that hits walk by themselves: every call of a program with threads and a child, under every stack.
+
+KEVT_SEED repeats a run; KEVT_STACK_CALLS is the number of calls in each thread.
+"""
+import collections
+import os
+import random
+import re
+import subprocess
+
+from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
+
+TOWERS = os.path.join(PROGRAMS, "towers")
+TOP = "p:top towers:top n=%di:s64"
+SEED = int(os.environ.get("KEVT_SEED", random.randrange(1 << 30)))
+CALLS = int(os.environ.get("KEVT_STACK_CALLS", 100000))
+THREADS = 3
+TOTAL = (THREADS + 1) * CALLS
+KEPT = 16  # addresses of a stack key, with that of top() itself
+
+
+def ways_of(text):
+    return {way: int(count) for way, count in re.findall(r"^([abc]+) (\d+)$", text, re.M)}
+
+
+def as_keys(ways):
+    """What becomes of the ways where a key keeps the innermost calls alone. main's own frames and a thread's are no letters."""
+    keys = collections.Counter()
+    for way, count in ways.items():
+        keys[way[-(KEPT - 1):]] += count
+    return keys
+
+
+def stack_entries(text):
+    keys = collections.Counter()
+    for frames, hits in re.findall(r"^\{ common_stacktrace:\n((?: +\S+.*\n)+)\} hitcount: +(\d+)$", text, re.M):
+        names = re.findall(r"^ +(\w+)\+0x", frames, re.M)
+        if names[0] != "top":
+            raise AssertionError(frames)
+        keys["".join(reversed([name for name in names[1:] if name in "abc"]))] += int(hits)
+    return keys
+
+
+class StackCounts(ProcessTest):
+    def run_with(self, *words):
+        command = [KEVTRACE, "run", *words, "--", TOWERS, str(SEED), str(CALLS), str(THREADS)]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        print(f"KEVT_SEED={SEED}", flush=True)
+        return done.stdout, done.stderr
+
+    def assert_counted(self, said, event="top"):
+        hits, recorded, aggregated, filtered, lost, missed = map(int, re.search(
+            rf"^{event}: hits (\d+) = recorded (\d+) \+ aggregated (\d+) \+ filtered (\d+) \+ lost (\d+) \+ missed (\d+)$", said, re.M).groups())
+        self.assertEqual((hits, recorded, filtered, lost, missed), (TOTAL, 0, 0, 0, 0))
+        self.assertEqual(aggregated, TOTAL)
+
+    def test_hits_count_by_their_stack(self):
+        text, said = self.run_with("-e", TOP, "--hist", "top:keys=stacktrace")
+        self.assert_counted(said)
+        self.assertEqual(stack_entries(text), as_keys(ways_of(text)))
+        self.assertIn(f"    Hits: {TOTAL}\n", text)
+        self.assertIn("    Dropped: 0\n", text)
+
+    def test_by_stack_and_number(self):
+        text, said = self.run_with("-e", "p:top towers:top n=%di:s64", "--hist", "top:keys=stacktrace,n.buckets=50000:vals=n")
+        self.assert_counted(said)
+        hits = [int(count) for count in re.findall(r"hitcount: +(\d+)", text)]
+        self.assertEqual(sum(hits), TOTAL)
+        sums = [int(number) for number in re.findall(r"hitcount: +\d+  n: +(\d+)", text)]
+        self.assertEqual(sum(sums), (THREADS + 1) * sum(range(CALLS)))
+
+    def test_a_return_probe_below_changes_no_stack(self):
+        text, said = self.run_with("-e", TOP, "-e", "r:back towers:b", "--filter", "back: common_pid == 0", "--hist", "top:keys=stacktrace")
+        self.assert_counted(said)
+        self.assertEqual(stack_entries(text), as_keys(ways_of(text)))
+
+    def test_records_have_all_of_a_stack(self):
+        path = self.path("towers.folded")
+        text, said = self.run_with("--stack", "-o", path, "-e", TOP)
+        self.assertIn(f"top: hits {TOTAL} = recorded {TOTAL} + filtered 0 + lost 0 + missed 0\n", said)
+        found = collections.Counter()
+        with open(path, encoding="utf-8") as file:
+            for line in file:
+                stack, _, count = line.rpartition(" ")
+                names = stack.split(";")
+                self.assertEqual(names[-1], "top")
+                found["".join(name for name in names if name in ("a", "b", "c"))] += int(count)
+        self.assertEqual(found, ways_of(text))
+
+
+if __name__ == "__main__":
+    main()
