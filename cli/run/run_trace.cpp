@@ -126,15 +126,26 @@ Result<void> RunTrace::open_output(InstanceOutput& output) {
   return {};
 }
 
+namespace {
+
+// An address has a name in its process alone.
+bool can_count_stacks(const engine::Tracing& tracing) {
+  const auto& targets = tracing.code().targets();
+  return targets.size() == 1 && !tracing.options().follows && targets.front()->runtime().capabilities().numbers_stacks;
+}
+
+}  // namespace
+
 // A limit of records needs records, and so does what acts on them. From the moment on that the trigger is there, the
 // reader counts each hit that it gets: records that still come, until the event is off, are no further hits.
 void RunTrace::count_instead() {
   session::Recorder* const recorder = outputs_.front().recorder();
   const bool wants_records = options_.events || options_.max_bytes || options_.interval || options_.overwrite;
   engine::Instance& top = tracing_->top();
-  if (!recorder || outputs_.size() > 1 || wants_records || top.records_stacks() || !top.triggers.events().empty())
-    return;
+  if (!recorder || outputs_.size() > 1 || wants_records || !top.triggers.events().empty()) return;
   const std::vector<session::Recorder::CountTrigger> wanted = recorder->count_triggers();
+  const bool are_stacks = std::ranges::any_of(wanted, &session::Recorder::CountTrigger::is_of_stacks);
+  if (are_stacks ? !can_count_stacks(*tracing_) : top.records_stacks()) return;
   const auto is_on = [&](const session::Recorder::CountTrigger& one) {
     const engine::EventState* const state = top.find_state(one.event->id);
     return state && state->records();
@@ -150,7 +161,10 @@ void RunTrace::count_instead() {
     counted.push_back(one.event);
   }
   if (done) done = tracing_->switcher().set_enabled(top, counted, false);
-  if (done) return report_.status("hits are counted by themselves and not recorded: min and max are true to 1.6 %");
+  if (done)
+    return report_.status(are_stacks
+                              ? "hits are counted by themselves and not recorded"
+                              : "hits are counted by themselves and not recorded: min and max are true to 1.6 %");
   report_.status(fmt::format("hits are recorded, not counted by themselves: {}", done.error().message()));
   for (const engine::TracedEvent* event : counted)
     if (auto removed = tracing_->triggers().truncate(top, *event); !removed) report_.error(removed.error());
@@ -218,17 +232,20 @@ void RunTrace::note_written(InstanceOutput& output, const Result<void>& written)
   report_.error(written.error());
 }
 
+void RunTrace::take_counts() {
+  if (counted_.empty()) return;
+  InstanceOutput& top = outputs_.front();
+  const auto reading =
+      tracing_->triggers().take_histograms(top.instance(), top.events(), engine::TriggerFiles::HistForms::Snapshots);
+  top.recorder()->give_counts(reading.snapshots);
+}
+
 void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();
   std::vector<std::string> counted;
   const session::HistogramSpan span = next_span();
-  if (!counted_.empty()) {
-    InstanceOutput& top = outputs_.front();
-    const auto reading =
-        tracing_->triggers().take_histograms(top.instance(), top.events(), engine::TriggerFiles::HistForms::Snapshots);
-    top.recorder()->give_counts(reading.snapshots);
-  }
+  take_counts();
   for (InstanceOutput& one : outputs_) {
     counted.push_back(!counted_.empty() ? "" : histograms_.take(*tracing_, one, span));
     if (one.lines() && !one.is_closed()) histograms_.print(counted.back(), one);
@@ -244,8 +261,9 @@ void RunTrace::finish() {
     if (const std::size_t left_out = recorder->histograms_left_out())
       report_.status(fmt::format("the recording has the newest histograms alone: {} readings had no room", left_out));
     if (outputs_[i].is_closed() || outputs_[i].is_on_stdout()) continue;
-    report_.status(fmt::format("wrote {}: {} events, {} bytes", outputs_[i].file(),
-                               outputs_[i].taken() - recorder->overwritten(), recorder->bytes()));
+    const std::string what = counted_.empty() ? fmt::format("{} events", outputs_[i].taken() - recorder->overwritten())
+                                              : fmt::format("{} hits", recorder->counted());
+    report_.status(fmt::format("wrote {}: {}, {} bytes", outputs_[i].file(), what, recorder->bytes()));
   }
 }
 

@@ -47,6 +47,8 @@ class RunTrace final : public engine::RecordTap {
   }
   // Starts the time of -d.
   void start() { started_ = interval_began_ = Clock::now(); }
+  // Gives the output what hits have counted so far. To be called while the names of their addresses are known.
+  void take_counts();
   // Drains records and writes them; prints histograms when an interval of --interval is over.
   void round();
   // The last round: writes the remaining records and the histograms, and completes the files. To be called when nothing

@@ -137,7 +137,8 @@ std::optional<int> Run::start() {
     return kFailed;
   }
   processes_.listen({.added = [this](session::TracedProcess& process) { trace_.add(process); },
-                     .removed = [this](session::TracedProcess& process) { trace_.remove(process); }});
+                     .removed = [this](session::TracedProcess& process) { trace_.remove(process); },
+                     .files_change = [this](session::TracedProcess&) { trace_.take_counts(); }});
   return std::nullopt;
 }
 

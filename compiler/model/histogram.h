@@ -51,6 +51,7 @@ enum class HistModifier : std::uint8_t {
   Greatest,
   Average,
   Stacktrace,
+  Full,  // kevtrace's own: all of a stack, not its 16 innermost addresses
 };
 enum class HistOperator : std::uint8_t { Plus, Minus, Multiply, Divide, Negate };
 

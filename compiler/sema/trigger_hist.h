@@ -23,9 +23,10 @@ inline constexpr std::size_t kMaxHistValues = 3;      // hitcount included
 inline constexpr std::size_t kMostOwnHistValues = 9;  // with a statistic among them
 inline constexpr std::size_t kMaxHistVariables = 16;
 inline constexpr std::size_t kMaxSortKeys = 2;
-inline constexpr std::size_t kMaxActionFields = 64;   // params of an action; also field variables of a histogram
-inline constexpr std::uint32_t kTextBytes = 256;      // room for a string whose length is not fixed
-inline constexpr std::uint32_t kStackBytes = 16 * 8;  // a stack trace of 16 frames
+inline constexpr std::size_t kMaxActionFields = 64;        // params of an action; also field variables of a histogram
+inline constexpr std::uint32_t kTextBytes = 256;           // room for a string whose length is not fixed
+inline constexpr std::uint32_t kStackBytes = 16 * 8;       // a stack trace of 16 frames
+inline constexpr std::uint32_t kFullStackBytes = 127 * 8;  // all that hits take
 
 // What a write does to an equal histogram that is set already. If several are written, the last of this list counts.
 enum class HistUpdate : std::uint8_t { None, Clear, Continue, Pause };

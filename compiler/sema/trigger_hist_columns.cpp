@@ -22,6 +22,7 @@ using model::HistModifier;
 using model::HistSource;
 
 constexpr std::uint32_t kMaxKeyBytes = kTextBytes + kStackBytes;
+constexpr std::string_view kFull = ".full";
 
 bool is_one_of(HistModifier modifier, std::initializer_list<HistModifier> set) {
   return std::ranges::find(set, modifier) != set.end();
@@ -104,7 +105,16 @@ bool read_value(HistCheck& check, std::string_view text) {
 }
 
 std::optional<HistField> read_key(HistCheck& check, std::string_view text) {
-  if (text == "stacktrace") return stacktrace_field(check, HistRole::Key);
+  const bool is_full = text.ends_with(kFull) && check.dialect.has_own_forms();
+  if (is_full) text.remove_suffix(kFull.size());
+  if (text == "stacktrace" || (is_full && text == "common_stacktrace")) {
+    HistField field = stacktrace_field(check, HistRole::Key);
+    if (!is_full) return field;
+    field.modifier = HistModifier::Full;
+    field.bytes = kFullStackBytes;
+    return field;
+  }
+  if (is_full) return check.log.refuse(Kind::HistBadFieldModifier, text);
   auto [field, cut] = read_hist_expression(check, text, HistRole::Key);
   if (!field) return std::nullopt;
   if (has_reference(*field)) return check.log.refuse(Kind::HistInvalidRefKey, text.substr(0, cut));
@@ -208,7 +218,7 @@ bool read_hist_keys(HistCheck& check, const HistParts& parts) {
     const std::string_view text = cut_at(rest, ',');
     auto key = read_key(check, text);
     if (!key) return false;
-    bytes += key->bytes;
+    bytes += key->modifier == HistModifier::Full ? kStackBytes : key->bytes;
     if (bytes > kMaxKeyBytes) {
       check.log.refuse_unlogged(Kind::HistKeysTooLong, text, EINVAL);
       return false;

@@ -46,7 +46,8 @@ constexpr std::array kStatistics = {HistModifier::Least, HistModifier::Greatest,
 
 constexpr std::string_view kModifierHelp =
     "modifiers: .hex .sym .sym-offset .syscall .usecs; .execname of common_pid; .log2 and .buckets=N of keys; .percent "
-    "and .graph of values; of kevtrace alone, on no kernel: .loglinear of keys, .min .max .avg of values";
+    "and .graph of values; of kevtrace alone, on no kernel: .loglinear of keys, stacktrace.full, .min .max .avg of "
+    "values";
 
 struct Modifier {
   HistModifier kind = HistModifier::None;
@@ -310,6 +311,8 @@ std::string_view modifier_text(const HistField& field) {
       return model::statistic_word(field.modifier);
     case HistModifier::Stacktrace:
       return "stacktrace";
+    case HistModifier::Full:
+      return "full";
   }
   std::unreachable();
 }

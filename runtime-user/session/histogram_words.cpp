@@ -44,6 +44,8 @@ std::string_view modifier_of(const HistField& field) {
       return ".max";
     case HistModifier::Average:
       return ".avg";
+    case HistModifier::Full:
+      return ".full";
     case HistModifier::None:
     case HistModifier::Stacktrace:
       return "";

@@ -255,11 +255,12 @@ std::vector<Recorder::CountTrigger> Recorder::count_triggers() const {
   for (const record::CountWish& wish : writer_->count_wishes()) {
     const auto fields = std::ranges::find(events_, wish.event, &EventFields::format);
     KEVT_ASSERT(fields != events_.end());
-    std::string text =
-        fmt::format("hist:keys={}.loglinear{}:vals={}", wish.field, wish.by.empty() ? "" : "," + wish.by, wish.field);
+    std::string text = wish.is_of_stacks ? "hist:keys=common_comm,stacktrace.full"
+                                         : fmt::format("hist:keys={}.loglinear{}:vals={}", wish.field,
+                                                       wish.by.empty() ? "" : "," + wish.by, wish.field);
     const engine::EventState* const state = instance_.find_state(fields->event->id);
     if (state && state->filter_text) text += " if " + *state->filter_text;
-    triggers.push_back({fields->event, std::move(text)});
+    triggers.push_back({fields->event, std::move(text), wish.is_of_stacks});
   }
   return triggers;
 }
@@ -268,6 +269,11 @@ void Recorder::give_counts(std::span<const engine::HistSnapshot> snapshots) {
   for (const EventFields& fields : events_)
     for (const engine::HistSnapshot& snapshot : snapshots) {
       if (snapshot.event != fields.event->group + ':' + fields.event->name) continue;
+      counted_ += snapshot.hits;
+      if (snapshot.trigger.histogram.keys.back().modifier == model::HistModifier::Full) {
+        give_stacks(snapshot);
+        continue;
+      }
       std::vector<record::CountedBucket> buckets;
       for (const engine::HistSnapshot::Row& row : snapshot.rows) {
         record::CountedBucket bucket{.from = row.keys[0].number,
@@ -282,6 +288,18 @@ void Recorder::give_counts(std::span<const engine::HistSnapshot> snapshots) {
       }
       writer_->take_counts(*fields.format, buckets, snapshot.dropped);
     }
+}
+
+// Of one process (RunTrace::count_instead).
+void Recorder::give_stacks(const engine::HistSnapshot& snapshot) {
+  const engine::TracedTarget& target = *tracing_.code().targets().front();
+  for (const engine::HistSnapshot::Row& row : snapshot.rows) {
+    const std::vector<std::uint64_t>& addresses = row.keys[1].addresses;
+    for (const std::uint64_t address : addresses) note_symbol(target, address, Nameless::InFile);
+    const record::CountedStack stack{
+        .comm = row.keys[0].text, .pid = target.pid(), .addresses = addresses, .hits = row.hits};
+    writer_->take_stacks({&stack, 1});
+  }
 }
 
 Result<void> Recorder::finish() {

@@ -45,14 +45,18 @@ class Recorder {
   // Adds what histograms have counted since the last call. Beyond 16 MiB in all, the oldest readings are dropped.
   void add_histograms(record::HistogramReading reading);
   std::size_t histograms_left_out() const { return histograms_left_out_; }
+  std::uint64_t counted_ = 0;  // hits of give_counts()
   // What the writer would have counted instead of recorded: triggers by event. Empty: it needs records.
   struct CountTrigger {
     const engine::TracedEvent* event;
     std::string text;
+    bool is_of_stacks = false;
   };
   std::vector<CountTrigger> count_triggers() const;
   // Gives the writer what these triggers have counted. `snapshots`: of all of them.
   void give_counts(std::span<const engine::HistSnapshot> snapshots);
+  // How many hits have been given so.
+  std::uint64_t counted() const { return counted_; }
   // Makes what was given so far readable to others.
   Result<void> flush() { return writer_->flush(); }
   // To be called when counters are final: writes totals and completes the recording.
@@ -77,6 +81,7 @@ class Recorder {
     std::vector<SymbolField> symbols;
   };
 
+  void give_stacks(const engine::HistSnapshot& snapshot);
   Recorder(engine::Tracing& tracing, const engine::Instance& instance) : tracing_(tracing), instance_(instance) {}
   Result<void> describe(std::span<const engine::TracedEvent* const> events);
   Result<void> describe(const engine::TracedEvent& event);

@@ -112,6 +112,7 @@ void TracedProcesses::let_go_of_ended(engine::Tracing& tracing) {
 void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing& tracing) {
   if (!process.runtime().is_asked_for_libraries()) return;
   tracing.drain();
+  if (listener_.files_change) listener_.files_change(process);
   process.refresh_libraries();
   for (const engine::CodeRefusal& refusal : tracing.targets().libraries_changed(process))
     report_.error(fmt::format("in {}, whose library has come: {}{}{}", process.name(), refusal.command,

@@ -29,9 +29,10 @@ namespace kevt::session {
 
 class TracedProcesses {
  public:
-  // `added`: a followed program was added, and its code has not run yet; `removed`: one was removed.
+  // `added`: a followed program was added, and its code has not run yet; `removed`: one was removed;
+  // `files_change`: a process maps or unmaps files, and what is known of them is about to be read again.
   struct Listener {
-    std::function<void(TracedProcess&)> added, removed;
+    std::function<void(TracedProcess&)> added, removed, files_change = {};
   };
 
   // `names_kept`: for how many ended programs, the last ones, function names are kept.

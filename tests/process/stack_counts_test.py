@@ -75,18 +75,41 @@ class StackCounts(ProcessTest):
         self.assert_counted(said)
         self.assertEqual(stack_entries(text), as_keys(ways_of(text)))
 
-    def test_records_have_all_of_a_stack(self):
+    def assert_folded(self, lines, text):
+        found = collections.Counter()
+        for line in lines:
+            stack, _, count = line.rpartition(" ")
+            names = stack.split(";")
+            self.assertEqual((names[0], names[-1]), ("towers", "top"))
+            found["".join(name for name in names if name in ("a", "b", "c"))] += int(count)
+        self.assertEqual(found, ways_of(text))
+
+    def test_folded_stacks_are_counted_whole(self):
+        """As many as there are, without a record."""
         path = self.path("towers.folded")
         text, said = self.run_with("--stack", "-o", path, "-e", TOP)
-        self.assertIn(f"top: hits {TOTAL} = recorded {TOTAL} + filtered 0 + lost 0 + missed 0\n", said)
-        found = collections.Counter()
+        self.assert_counted(said)
+        self.assertIn(f"wrote {path}: {TOTAL} hits, ", said)
         with open(path, encoding="utf-8") as file:
-            for line in file:
-                stack, _, count = line.rpartition(" ")
-                names = stack.split(";")
-                self.assertEqual(names[-1], "top")
-                found["".join(name for name in names if name in ("a", "b", "c"))] += int(count)
-        self.assertEqual(found, ways_of(text))
+            self.assert_folded(file, text)
+
+    def test_records_have_all_of_a_stack(self):
+        path = self.path("towers.dat")
+        text, said = self.run_with("--stack", "-o", path, "-e", TOP)
+        self.assertIn(f"top: hits {TOTAL} = recorded {TOTAL} + filtered 0 + lost 0 + missed 0\n", said)
+        folded = subprocess.run([KEVTRACE, "flame", path, "-f", "folded"], capture_output=True, text=True, check=True, timeout=600)
+        self.assert_folded(folded.stdout.splitlines(), text)
+
+    def test_a_stack_key_has_sixteen_addresses_and_a_full_one_all(self):
+        text, said = self.run_with("-e", TOP, "--hist", "top:keys=stacktrace.full")
+        self.assert_counted(said)
+        keys = collections.Counter()
+        for frames, hits in re.findall(r"^\{ common_stacktrace:\n((?: +\S+.*\n)+)\} hitcount: +(\d+)$", text, re.M):
+            keys["".join(reversed([name for name in re.findall(r"^ +(\w+)\+0x", frames, re.M) if name in "abc"]))] += int(hits)
+        self.assertEqual(keys, ways_of(text))
+        wrong = subprocess.run([KEVTRACE, "run", "-e", TOP, "--hist", "top:keys=n.full", "--", TOWERS, "1", "1", "1"], capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(wrong.returncode, 0)
+        self.assertIn("Invalid field modifier", wrong.stderr)
 
 
 if __name__ == "__main__":

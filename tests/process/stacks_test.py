@@ -36,6 +36,7 @@ class Stacks(ProcessTest):
                               text=True, timeout=TIMEOUT_S)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.recorded = sum(map(int, re.findall(r"= recorded (\d+) ", done.stderr)))
+        self.counted = sum(map(int, re.findall(r" aggregated (\d+) ", done.stderr)))
         return path
 
     def check_frames(self, frames):
@@ -90,7 +91,7 @@ class Stacks(ProcessTest):
         with open(self.record("r.folded", OPEN), encoding="utf-8") as file:
             lines = file.read().splitlines()
         weights = [int(line.rsplit(" ", 1)[1]) for line in lines]
-        self.assertEqual(sum(weights), self.recorded)
+        self.assertEqual((sum(weights), self.recorded), (self.counted, 0))
         deepest = max(lines, key=lambda line: int(line.rsplit(" ", 1)[1])).rsplit(" ", 1)[0].split(";")
         self.assertEqual(deepest[:2], ["python3", OUTERMOST])
         self.check_frames([frame.split(" [")[0] for frame in reversed(deepest[1:])])

@@ -106,13 +106,21 @@ class RecordReader {
 struct CountWish {
   const EventFormat* event = nullptr;
   std::string field;
-  std::string by;  // a number of the record, or common_pid, common_cpu, common_comm; empty: nothing
+  std::string by;             // a number of the record, or common_pid, common_cpu, common_comm; empty: nothing
+  bool is_of_stacks = false;  // instead of all that: the hits by the thread's name and the whole stack
 };
 struct CountedBucket {
   std::uint64_t from = 0, to = 0;   // of the field's numbers; both included
   std::uint64_t by = 0;             // as a number with a sign has it; 0 where it is a text
   std::string_view by_text;         // of common_comm
   std::uint64_t hits = 0, sum = 0;  // the sum is 64 bits, and wraps
+};
+
+struct CountedStack {
+  std::string_view comm;
+  std::int32_t pid = 0;                      // of the process, whose symbols name the addresses
+  std::span<const std::uint64_t> addresses;  // innermost first
+  std::uint64_t hits = 0;
 };
 
 class RecordWriter {
@@ -134,6 +142,8 @@ class RecordWriter {
   // Of an event whose wish was granted; no record of it is added. `dropped`: hits that are in no bucket, since there
   // was no memory for theirs.
   virtual void take_counts(const EventFormat&, std::span<const CountedBucket>, std::uint64_t /*dropped*/) {}
+  // The same for a wish of stacks. Hits that are in none are told as lost elsewhere.
+  virtual void take_stacks(std::span<const CountedStack>) {}
   // Records of the event (its id) that were added and had to go for newer ones.
   virtual std::uint64_t overwritten(std::uint16_t) const { return 0; }
 };

@@ -52,6 +52,7 @@ std::optional<model::HitMeasure> measure_of(HistModifier modifier) {
     case HistModifier::Least:
     case HistModifier::Greatest:
     case HistModifier::Stacktrace:
+    case HistModifier::Full:
       return std::nullopt;
   }
   return std::nullopt;
@@ -225,7 +226,7 @@ std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) co
   if (event.is_static() || event.owner == target::EventOwner::Synthetic) return {};
   if (injects(state_.options, event)) return {};
   const Instance* const instance = only_instance_of(event);
-  if (!instance || instance->pids || instance->refused_pids || instance->has_stack_option()) return {};
+  if (!instance || instance->pids || instance->refused_pids) return {};
   const EventState* const state = instance->find_state(event.id);
   if (state->softly_on || is_switched_by_triggers(event)) return {};
   std::size_t most = model::kMaxHitHistograms;

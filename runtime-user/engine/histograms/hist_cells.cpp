@@ -33,15 +33,15 @@ std::string address_text(Envs envs, std::uint64_t address, Offset offset) {
   return fmt::format("0x{:x}", address);
 }
 
-std::vector<std::string> frames_of(std::string_view bytes, Envs envs) {
-  std::vector<std::string> frames;
+std::vector<std::uint64_t> addresses_of(std::string_view bytes) {
+  std::vector<std::uint64_t> addresses;
   for (std::size_t at = 0; at + 8 <= bytes.size(); at += 8) {
     std::uint64_t address = 0;
     std::memcpy(&address, bytes.data() + at, sizeof address);
     if (address == 0) break;
-    frames.push_back(address_text(envs, address, Offset::Shown));
+    addresses.push_back(address);
   }
-  return frames;
+  return addresses;
 }
 
 std::string name_of(const HistField& key, std::uint64_t number, const HistEntry& entry, Envs envs) {
@@ -62,7 +62,9 @@ std::string name_of(const HistField& key, std::uint64_t number, const HistEntry&
 HistCell cell_of(const HistField& key, std::string_view bytes, const HistEntry& entry, Envs envs) {
   HistCell cell;
   if (key.source == model::HistSource::Stacktrace) {
-    cell.frames = frames_of(bytes, envs);
+    cell.addresses = addresses_of(bytes);
+    for (const std::uint64_t address : cell.addresses)
+      cell.frames.push_back(address_text(envs, address, Offset::Shown));
   } else if (key.is_string) {
     cell.text = bytes.substr(0, bytes.find('\0'));
   } else {

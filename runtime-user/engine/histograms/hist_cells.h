@@ -14,9 +14,10 @@
 namespace kevt::engine {
 
 struct HistCell {
-  std::uint64_t number = 0;         // of a key that is no text and no stack: as it is counted
-  std::string text;                 // the key's text; of a number the name that its modifier asks for
-  std::vector<std::string> frames;  // of a stack, innermost first
+  std::uint64_t number = 0;              // of a key that is no text and no stack: as it is counted
+  std::string text;                      // the key's text; of a number the name that its modifier asks for
+  std::vector<std::string> frames;       // of a stack, innermost first
+  std::vector<std::uint64_t> addresses;  // of these
   friend auto operator<=>(const HistCell&, const HistCell&) = default;
 };
 

@@ -72,7 +72,8 @@ class Text {
 
   void append_key(const HistField& key, const HistCell& cell) {
     if (key.source == HistSource::Stacktrace) return append_stack(key, cell);
-    const auto& [number, text, frames] = cell;
+    const std::uint64_t number = cell.number;
+    const std::string& text = cell.text;
     auto to = std::back_inserter(out_);
     fmt::format_to(to, "{}: ", key.name);
     switch (key.modifier) {
@@ -108,6 +109,7 @@ class Text {
       case HistModifier::Greatest:
       case HistModifier::Average:
       case HistModifier::Stacktrace:
+      case HistModifier::Full:
         break;
     }
     if (key.is_string)

@@ -39,10 +39,11 @@ std::uint64_t divide_by_constant(std::uint64_t value, std::uint64_t divisor) {
   return (value * (kUnit / divisor) + kUnit - 1) / kUnit;
 }
 
-std::string stack_bytes(std::span<const std::uint64_t> stack) {
-  std::array<std::uint64_t, kHistStackDepth> frames = {};
-  std::ranges::copy(stack.first(std::min(stack.size(), frames.size())), frames.begin());
-  return {reinterpret_cast<const char*>(frames.data()), sizeof frames};
+// As many bytes of the stack, with zeros behind it.
+std::string stack_bytes(std::span<const std::uint64_t> stack, std::size_t bytes) {
+  std::string key(reinterpret_cast<const char*>(stack.data()), std::min(stack.size_bytes(), bytes));
+  key.resize(bytes);
+  return key;
 }
 
 }  // namespace
@@ -85,6 +86,7 @@ void HistReader::place(const model::HistField& field, const model::RecordLayout&
       return;
     case HistSource::Stacktrace:
       form_ = Form::Stack;
+      bytes_ = field.bytes;
       break;
     case HistSource::Field:
       break;
@@ -199,7 +201,7 @@ HistValue HistReader::read(const HistHit& hit, const HistKnown& known) const {
     case Form::Time:
       return {measured(hit.time), {}};
     case Form::Stack:
-      return {0, stack_bytes(hit.stack)};
+      return {0, stack_bytes(hit.stack, bytes_)};
     case Form::Constant:
       return {constant_, {}};
     case Form::Reference:

@@ -78,7 +78,7 @@ class HistReader {
   std::vector<HistReader> operands_;
 };
 
-// The most addresses in a stack key (HIST_STACKTRACE_DEPTH).
+// The most addresses of a stack that a field holds (HIST_STACKTRACE_DEPTH).
 inline constexpr std::size_t kHistStackDepth = 16;
 // The size of a text in a variable or a key, in bytes, with its NUL (STR_VAR_LEN_MAX).
 inline constexpr std::size_t kHistTextBytes = 256;

@@ -4,6 +4,7 @@
 #include "tracefs-compat/record/analysis/folded_paths.h"
 
 #include <algorithm>
+#include <ranges>
 
 #include "tracefs-compat/record/print/trace_line.h"
 
@@ -48,12 +49,32 @@ const std::string& FoldedPaths::name_of(std::int32_t pid, std::uint64_t address)
   return name;
 }
 
+std::string FoldedPaths::path_of(std::string_view comm, std::int32_t pid, std::span<const std::uint64_t> addresses) {
+  std::string path = clean(comm);
+  for (const std::uint64_t address : addresses | std::views::reverse) path += ";" + name_of(pid, address);
+  return path;
+}
+
+std::vector<CountWish> FoldedPaths::wishes(const Metadata& metadata) {
+  std::vector<CountWish> wishes;
+  bool has_stacks = false;
+  for (const EventFormat& event : metadata.formats.all()) {
+    if (is_stack(event))
+      has_stacks = true;
+    else
+      wishes.push_back({.event = &event, .field = "", .by = "", .is_of_stacks = true});
+  }
+  return has_stacks ? wishes : std::vector<CountWish>();
+}
+
+void FoldedPaths::add(const CountedStack& stack) {
+  weigh(stacks_, path_of(stack.comm, stack.pid, stack.addresses), stack.hits);
+}
+
 void FoldedPaths::add_stack(const TypedRecord& record) {
   const Field* caller = record.event->find("caller");
   if (!caller) return;
-  const std::vector<std::uint64_t> addresses = stack_of(*caller, record.bytes);
-  std::string path = clean(record.comm);
-  for (auto it = addresses.rbegin(); it != addresses.rend(); ++it) path += ";" + name_of(record.pid, *it);
+  std::string path = path_of(record.comm, record.pid, stack_of(*caller, record.bytes));
   const auto last = last_.find(record.thread());
   weigh(stacks_, std::move(path), request_.by != FoldRequest::By::Value ? 1 : last == last_.end() ? 0 : last->second);
 }

@@ -3,10 +3,12 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+#include <vector>
 
 #include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/analysis/call_pairs.h"
@@ -32,6 +34,9 @@ class FoldedPaths {
   explicit FoldedPaths(const Metadata& metadata, FoldRequest request = {})  // `metadata` must outlive it
       : metadata_(metadata), request_(std::move(request)) {}
   void add(const TypedRecord& record);
+  // What would do instead of records: the stacks of all events, where the recording has stacks.
+  static std::vector<CountWish> wishes(const Metadata& metadata);
+  void add(const CountedStack& stack);
 
   struct Folded {
     PathWeights weights;
@@ -43,6 +48,7 @@ class FoldedPaths {
  private:
   using Weights = std::unordered_map<std::string, std::uint64_t>;
   void add_stack(const TypedRecord& record);
+  std::string path_of(std::string_view comm, std::int32_t pid, std::span<const std::uint64_t> addresses);
   void weigh(Weights& weights, std::string key, std::uint64_t weight);
   const std::string& name_of(std::int32_t pid, std::uint64_t address);
 

@@ -11,10 +11,14 @@ class FoldedWriter final : public RecordWriter {
  public:
   enum class Form : std::uint8_t { Lines, Graph };
   FoldedWriter(OutputFile file, const Metadata& metadata, Form form = Form::Lines)
-      : file_(std::move(file)), paths_(metadata), form_(form) {}
+      : file_(std::move(file)), metadata_(metadata), paths_(metadata), form_(form) {}
   Result<void> add(const TypedRecord& record) override {
     paths_.add(record);
     return {};
+  }
+  std::vector<CountWish> count_wishes() const override { return FoldedPaths::wishes(metadata_); }
+  void take_stacks(std::span<const CountedStack> stacks) override {
+    for (const CountedStack& stack : stacks) paths_.add(stack);
   }
   Result<void> flush() override { return {}; }
   Result<void> finish() override;
@@ -22,6 +26,7 @@ class FoldedWriter final : public RecordWriter {
 
  private:
   OutputFile file_;
+  const Metadata& metadata_;
   FoldedPaths paths_;
   Form form_;
 };

@@ -88,10 +88,15 @@ class Profile {
 
 class PprofWriter final : public RecordWriter {
  public:
-  PprofWriter(OutputFile file, const Metadata& metadata) : file_(std::move(file)), paths_(metadata) {}
+  PprofWriter(OutputFile file, const Metadata& metadata)
+      : file_(std::move(file)), metadata_(metadata), paths_(metadata) {}
   Result<void> add(const TypedRecord& record) override {
     paths_.add(record);
     return {};
+  }
+  std::vector<CountWish> count_wishes() const override { return FoldedPaths::wishes(metadata_); }
+  void take_stacks(std::span<const CountedStack> stacks) override {
+    for (const CountedStack& stack : stacks) paths_.add(stack);
   }
   Result<void> flush() override { return {}; }
   Result<void> finish() override {
@@ -107,6 +112,7 @@ class PprofWriter final : public RecordWriter {
 
  private:
   OutputFile file_;
+  const Metadata& metadata_;
   FoldedPaths paths_;
 };
 
