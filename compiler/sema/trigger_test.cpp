@@ -218,6 +218,22 @@ TEST_F(Triggers, LogLinearKeysAreNoKernels) {
   EXPECT_EQ(mistakes_.front().kind, diag::Kind::HistBadFieldModifier);
 }
 
+TEST_F(Triggers, FullStacksAreNoKernels) {
+  for (const char* const text : {"hist:keys=id,stacktrace.full", "hist:keys=id,common_stacktrace.full"}) {
+    SCOPED_TRACE(text);
+    ASSERT_EQ(write("a", text), 0);
+    EXPECT_EQ(read("a"), "hist:keys=id,common_stacktrace.full:vals=hitcount:sort=hitcount:size=2048 [active]\n");
+    EXPECT_EQ(only_histogram("a").keys[1].bytes, 127u * 8);
+    EXPECT_EQ(write("a", "!hist:keys=id,common_stacktrace.full"), 0);
+  }
+  for (const char* const text : {"hist:keys=id.full", "hist:keys=nosuch.full", "hist:keys=stacktrace.full.full",
+                                 "hist:keys=id:vals=stacktrace.full"})
+    EXPECT_EQ(write("a", text), EINVAL) << text;
+  dialect_ = dialect::Dialect::of(dialect::Kernel::Newest);
+  EXPECT_EQ(write("a", "hist:keys=stacktrace.full"), EINVAL);
+  EXPECT_EQ(mistakes_.front().kind, diag::Kind::HistBadFieldModifier);
+}
+
 TEST_F(Triggers, StatisticsOfValuesAreNoKernels) {
   const std::string text = "hist:keys=id:vals=val.min,val.max,val.avg,val:sort=val.max.descending,val";
   ASSERT_EQ(write("a", text), 0);
