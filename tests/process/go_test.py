@@ -61,6 +61,17 @@ class GoPrograms(Attached):
     def test_static(self):
         self.check_work(self.build("static"))
 
+    def test_stacks(self):
+        program = self.build("static")
+        done = subprocess.run([KEVTRACE, "run", "--stack", "-f", "folded", "-e", DEEP, "--", program], capture_output=True, text=True, timeout=300)
+        self.assertIn(done.returncode, (0, 3), done.stderr)
+        stacks = [line.rsplit(" ", 1) for line in done.stdout.splitlines() if ";" in line]
+        self.assertGreater(len(stacks), 3)
+        for frames, count in stacks:
+            names = frames.split(";")[1:]
+            self.assertEqual(set(names[names.index("main.deep"):]), {"main.deep"})
+        self.assertTrue(any("main.inParallel.func1;main.one;main.deep" in frames for frames, _ in stacks))
+
     def test_position_independent(self):
         self.check_work(self.build("pie", "-buildmode=pie"))
 

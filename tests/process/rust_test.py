@@ -43,6 +43,27 @@ class RustTexts(unittest.TestCase):
         self.assertEqual(self.records("o", "-e", "p:o take_string borrowed=borrowed:string moved number"),
                          [[("borrowed", f'"{owned}"'), ("moved", f'"{part}"'), ("number", "9")] for part, _, owned, _ in self.rounds])
 
+    def test_stacks_have_the_names_of_the_source(self):
+        """Under either mangling."""
+        for mangling in ("legacy", "v0"):
+            with self.subTest(mangling=mangling):
+                program = os.path.join(self.folder.name, "rust_" + mangling)
+                built = subprocess.run([RUSTC, "-O", "--crate-name", "rust_texts", "-C", "symbol-mangling-version=" + mangling, "-o", program, SOURCE], capture_output=True, text=True)
+                if built.returncode:
+                    self.skipTest(built.stderr)  # of Debian 12: v0 is not stable yet
+                done = subprocess.run([KEVTRACE, "run", "--stack", "-f", "folded", "-e", "p:s take_str", "--", program], capture_output=True, text=True, timeout=120)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                (stack,) = [line for line in done.stdout.splitlines() if ";" in line]
+                frames, count = stack.rsplit(" ", 1)
+                names = frames.split(";")
+                self.assertEqual((names[0], names[1], names[-2:], count), ("rust_" + mangling, "_start", ["rust_texts::main", "take_str"], "20"))
+                self.assertIn("std::rt::lang_start_internal", names)
+
+    def test_functions_have_the_names_of_the_source(self):
+        program = os.path.join(self.folder.name, "rust_texts")
+        done = subprocess.run([KEVTRACE, "run", "-c", "1", "-e", "p:m rust_texts:rust_texts::main", "--", program], capture_output=True, text=True, timeout=120)
+        self.assertIn("m: (rust_texts::main+0x0/", done.stdout, done.stderr)
+
     def test_what_is_not_certain_has_no_name(self):
         """Rust has a register for each of two scalars, however small: what stands behind them is not where C has it."""
         done = subprocess.run([KEVTRACE, "run", "-e", "p:p take_point after", "--", self.program], capture_output=True, text=True, timeout=120)

@@ -221,7 +221,7 @@ std::vector<ElfSymbol> find_by_source_name(const ElfImage::State& state, std::st
   const std::string_view identifier = last_identifier(wanted);
   std::vector<ElfSymbol> exact, suffix;
   for (const ElfSymbol& symbol : state.symbols) {
-    if (!symbol.name.starts_with("_Z") || symbol.name.contains('.') || !symbol.name.contains(identifier)) continue;
+    if (!may_be_mangled(symbol.name) || symbol.name.contains('.') || !symbol.name.contains(identifier)) continue;
     if (symbol.name.starts_with("_ZTh") || symbol.name.starts_with("_ZTv") || symbol.name.starts_with("_ZTc")) continue;
     if (!keep(symbol)) continue;
     const std::string name = source_name(symbol.name);

@@ -1,11 +1,14 @@
 #include "compiler/target/elf/source_names.h"
 
 #include <cxxabi.h>
+#define HAVE_DECL_BASENAME 1  // libiberty.h would declare another one
+#include <libiberty/demangle.h>
 
 #include <algorithm>
 #include <array>
 #include <atomic>
 #include <cctype>
+#include <csetjmp>
 #include <cstdlib>
 #include <memory>
 #include <utility>
@@ -14,8 +17,9 @@ namespace kevt::target {
 
 namespace {
 
-constexpr std::uint64_t kMostOfAName = 64 << 20;  // bytes of one demangled name at most
-constexpr std::uint64_t kAllNames = 512 << 20;    // bytes of all names that this process demangles
+constexpr std::uint64_t kMostOfAName = 64 << 20;   // bytes of one demangled name at most
+constexpr std::uint64_t kAllNames = 512 << 20;     // bytes of all names that this process demangles
+constexpr std::size_t kMostOfARustName = 1 << 16;  // bytes of a v0 name; it may repeat any part of itself
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 
@@ -72,6 +76,8 @@ std::string without_blanks(std::string_view text) {
 std::size_t parameters_of(std::string_view text) {
   const std::size_t last = text.rfind(')');
   if (last == std::string_view::npos || text.substr(last + 1).starts_with("::")) return std::string_view::npos;
+  if (text.substr(last + 1).contains('>'))
+    return std::string_view::npos;  // of a type argument: Rust names have no more
   int depth = 0;
   for (std::size_t at = last + 1; at-- > 0;) {
     if (text[at] == ')') ++depth;
@@ -116,7 +122,50 @@ std::atomic<std::uint64_t> made_bytes = 0;
 
 }  // namespace
 
+namespace {
+
+// `<main::Shape>::area` is main::Shape::area, as legacy names have it; `<A as B>::c` stays.
+std::string without_own_brackets(const std::string& name) {
+  if (!name.starts_with('<')) return name;
+  int depth = 0;
+  for (std::size_t at = 0; at < name.size(); ++at) {
+    if (name[at] == '<') ++depth;
+    if (name[at] == '>' && name[at - 1] != '-' && --depth == 0) return name.substr(1, at - 1) + name.substr(at + 1);
+    if (depth == 1 && name.compare(at, 4, " as ") == 0) return name;
+  }
+  return name;
+}
+
+struct RustName {
+  std::string text;
+  std::jmp_buf too_long;
+};
+
+// Called by libiberty's C code, through which no exception passes.
+void append_rust_name(const char* piece, std::size_t bytes, void* to) {
+  auto& name = *static_cast<RustName*>(to);
+  if (name.text.size() + bytes > kMostOfARustName) std::longjmp(name.too_long, 1);
+  name.text.append(piece, bytes);
+}
+
+std::string rust_v0_name(std::string_view symbol) {
+  const std::string text(symbol);
+  RustName name;
+  name.text.reserve(kMostOfARustName);  // append_rust_name() allocates nothing
+  if (setjmp(name.too_long) != 0) return "";
+  return rust_demangle_callback(text.c_str(), 0, append_rust_name, &name) ? without_own_brackets(name.text) : "";
+}
+
+}  // namespace
+
+bool may_be_mangled(std::string_view symbol) { return symbol.starts_with("_Z") || symbol.starts_with("_R"); }
+
 std::string source_name(std::string_view symbol) {
+  if (symbol.starts_with("_R") && made_bytes <= kAllNames) {
+    std::string name = rust_v0_name(symbol);
+    made_bytes += name.size();
+    return name;
+  }
   if (!symbol.starts_with("_Z") || longest_text(symbol) > kMostOfAName || made_bytes > kAllNames) return "";
   int status = 0;
   const std::unique_ptr<char, Free> text(abi::__cxa_demangle(std::string(symbol).c_str(), nullptr, nullptr, &status));

@@ -1,13 +1,18 @@
-// What a programmer calls a function whose symbol is mangled: by C++ (the Itanium ABI) or by Rust (its legacy scheme).
+// What a programmer calls a function whose symbol is mangled: by C++ (the Itanium ABI) or by Rust (its legacy scheme,
+// and v0, RFC 2603).
 //
 //   _ZN3Foo3barEid                                        Foo::bar(int, double)
 //   _ZN4main5Shape4area17h0123456789abcdefE               main::Shape::area
+//   _RNvMCs1234_4mainNtB2_5Shape4area                     main::Shape::area
 #pragma once
 
 #include <string>
 #include <string_view>
 
 namespace kevt::target {
+
+// Whether `symbol` is written as mangled names are.
+bool may_be_mangled(std::string_view symbol);
 
 // The demangled name with its parameters. Empty: `symbol` is not mangled, or its text might be far too long. Hostile
 // names grow exponentially, so the sum of all names that this process demangles is limited, too; after that the result

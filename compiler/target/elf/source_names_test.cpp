@@ -25,6 +25,36 @@ TEST(SourceNames, OfRust) {
             "<main::Shape as core::fmt::Debug>::fmt");
 }
 
+// Of RFC 2603, and of rustc 1.95.
+TEST(SourceNames, OfRustV0) {
+  EXPECT_EQ(source_name("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
+  EXPECT_EQ(source_name("_RNvNtCsjrHSEGnQ3l9_3std2rt19lang_start_internal"), "std::rt::lang_start_internal");
+  EXPECT_EQ(source_name("_RINvNtC3std3mem8align_ofdE"), "std::mem::align_of::<f64>");
+  EXPECT_EQ(source_name("_RNvXs5_NtCsd4VYFwevHkG_8bitcoind6stringNtB5_6StringNtNtCs9_4core3fmt5Debug3fmt"),
+            "<bitcoind::string::String as core::fmt::Debug>::fmt");
+  EXPECT_EQ(source_name("_RNvMCs1234_4mainNtB2_5Shape4area"), "main::Shape::area");
+  EXPECT_EQ(qualified_name("std::mem::align_of::<fn(i32) -> u8>"), "std::mem::align_of::<fn(i32) -> u8>");
+  EXPECT_EQ(shown_name("_RNvCs1234_7mycrate3foo"), "mycrate::foo");
+  EXPECT_EQ(source_name("_R"), "");
+  EXPECT_EQ(source_name("_Rgarbage"), "");
+  EXPECT_EQ(matches_source_name("mycrate::foo", "foo"), NameMatch::Suffix);
+}
+
+// A tuple that holds the one before it twice, forty times: a backward reference counts from behind "_R", in base 62.
+TEST(SourceNames, ARustNameThatNeverEndsIsNone) {
+  constexpr std::string_view kDigits = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+  std::string symbol = "_RINvC1a1fTuuE";
+  std::size_t last = symbol.find('T') - 2;
+  for (int i = 0; i < 40; ++i) {
+    std::string back = "_";
+    for (std::size_t n = last; n > 0; n = (n - 1) / 62) back.insert(0, 1, kDigits[(n - 1) % 62]);
+    last = symbol.size() - 2;
+    symbol += "TB" + back + "B" + back + "E";
+    if (i == 0) EXPECT_EQ(source_name(symbol + "E"), "a::f::<((), ()), (((), ()), ((), ()))>");
+  }
+  EXPECT_EQ(source_name(symbol + "E"), "");
+}
+
 TEST(SourceNames, AreMeantByTheirLastParts) {
   const std::string name = "ns::Foo::bar(int, unsigned long)";
   EXPECT_EQ(matches_source_name(name, "ns::Foo::bar"), NameMatch::Exact);

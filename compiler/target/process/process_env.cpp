@@ -327,8 +327,7 @@ std::vector<std::string> ProcessEnv::functions_matching(std::optional<std::strin
     for (const ElfSymbol& symbol : image->symbols()) {
       if (symbol.kind == SymbolKind::Object) continue;
       matches.consider(symbol.name);
-      const bool is_mangled = symbol.name.starts_with("_Z") || symbol.name.starts_with("_R");
-      if (is_mangled && matches.may_match_in(symbol.name))  // demangling costs
+      if (may_be_mangled(symbol.name) && matches.may_match_in(symbol.name))  // demangling costs
         matches.consider(symbol.name, qualified_name(source_name(symbol.name)));
     }
   }
