@@ -119,7 +119,7 @@ void add_tracing(CLI::App& app, RunOptions& run) {
       ->type_name("SIZE")
       ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""));
   verb->add_flag("--stack", run.stack,
-                 "record the calls under way at each hit; -f flame draws them, -f folded lists them");
+                 "record the calls under way at each hit; -f flame draws them, -f tree and -f folded list them");
   verb->add_flag("--overwrite", run.overwrite,
                  "keep the newest records, --max-bytes of them or --buffer of each CPU; older ones go and are counted");
   verb->add_option("--buffer", run.buffer_kb, "ring size per CPU in KiB, rounded up to a power of two")

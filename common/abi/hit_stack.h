@@ -15,20 +15,18 @@
 
 enum {
   KEVT_STACK_DEPTH = 127,         /* addresses of one stack at most, as the kernel's PERF_MAX_STACK_DEPTH */
-  KEVT_STACK_RULES = 1 << 21,     /* of one process at most */
-  KEVT_STACK_CACHED = 1 << 10,    /* rules that a thread keeps at hand, by address, hashed */
+  KEVT_STACK_RULES = 1 << 20,     /* of one process at most */
+  KEVT_STACK_CACHED = 1 << 9,     /* rules that a thread keeps at hand, by address, hashed */
   KEVT_STACK_SLOTS = 1 << 16,     /* of the index of stacks, by their addresses, hashed */
-  KEVT_STACK_SLOT_PROBES = 16,    /* slots that a look-up goes through */
+  KEVT_STACK_SLOT_PROBES = 64,    /* slots that a look-up goes through */
   KEVT_STACK_WORDS = 1 << 21,     /* of all stacks together */
   KEVT_STACK_SAMPLE_BYTES = 2560, /* of the stack itself, in a sample */
 };
 
-/* What a walk asks for: an address, shifted left by one; bit 0: it is the probe's place, not a return address. */
-#define KEVT_STACK_KEY(address, is_place) ((uint64_t)(address) << 1 | (uint64_t)(is_place))
-
 /*
- * The rule of all addresses from `start` to the next one's; sorted, the first one's start is 0.  A thread's rules at
- * hand have the generation of the rules and the key instead: generation << 48 | key; 0: none.
+ * The rule of all addresses from `start` to the next one's; sorted, the first one's start is 0.  A return address is
+ * looked up one byte earlier: behind a call that does not return another function may begin.  Of a thread's rules at
+ * hand `start` is the address that was looked up; 0: none.
  *
  * There are two tables of rules, of which the lowest bit of the generation says which one holds.  The controller fills
  * in the other one, and then counts the generation up.  A walk during which that happens is no good.
@@ -37,7 +35,6 @@ typedef struct kevt_stack_rule {
   uint64_t start;
   uint64_t rule;
 } kevt_stack_rule;
-#define KEVT_STACK_GENERATION_SHIFT 48
 
 /*
  * A rule: bits 0-2 kind, 3 whether the caller's %rbp lies on the stack, 4-33 distance of the caller's frame from its
@@ -50,7 +47,6 @@ enum {
   KEVT_STACK_FROM_BP, /* %rbp + distance */
   KEVT_STACK_AT_BP,   /* what lies at %rbp + distance */
   KEVT_STACK_LAST,    /* there is no caller */
-  KEVT_STACK_NOWHERE, /* no code of a file lies here: the stack has ended before */
 };
 #define KEVT_STACK_RULE(kind, has_bp, frame, bp)                                                  \
   ((uint64_t)(kind) | (uint64_t)(has_bp) << 3 | ((uint64_t)(int64_t)(frame)&0x3fffffffull) << 4 | \

@@ -204,11 +204,12 @@ typedef struct kevt_thread {
   uint64_t depth; /* return instances in use */
   kevt_return_instance instances[KEVT_RETURN_DEPTH];
   uint64_t arguments[KEVT_RETURN_DEPTH][KEVT_ENTRY_ARGUMENTS]; /* of each instance, in the order of its event's list */
-  uint64_t frames[KEVT_STACK_DEPTH + 1];                       /* the stack of the hit under way */
+  uint64_t frames[KEVT_STACK_DEPTH];                           /* the stack of the hit under way */
+  uint64_t rule_generation;                                    /* of the rules at hand */
   kevt_stack_rule rules[KEVT_STACK_CACHED];
   uint8_t texts[KEVT_SCRATCH_TEXTS][KEVT_TEXT_BYTES];
 } __attribute__((aligned(4096)))
-kevt_thread; /* a thread touches one page, until it returns deeply or filters strings */
+kevt_thread; /* a thread touches one page, until it returns deeply, walks its stack or filters strings */
 
 /* Who a thread is: noted by the agent at its first hit, one after the other in a ring of KEVT_OWNER_NOTES. */
 typedef struct kevt_shard_owner {
@@ -256,9 +257,9 @@ typedef struct kevt_services {
   uint64_t match;       /* int (kind, pattern, pattern length, text, text length without NUL) */
   uint64_t inject;      /* int (event, frame): 1: this hit makes the function return, noted in the frame */
   uint64_t time;        /* uint64 (): rdtsc for a thread that may not (PR_SET_TSC) */
-  uint64_t stack; /* uint64 (thread, KEVT_STACK_KEY of the first address, frame): the stack's number; 0: not known */
-  uint64_t
-      stack_sample; /* void (thread, KEVT_STACK_KEY of the first address, frame, to): fills in a kevt_stack_sample */
+  uint64_t stack;       /* uint64 (thread, first address, whether that is the probe's place, frame): the stack's number;
+                           0: not known */
+  uint64_t stack_sample; /* void (thread, first address, frame, to): fills in a kevt_stack_sample */
 } kevt_services;
 
 /* The program's own handler of a signal for which the agent runs it (kevt_on_masked). */

@@ -246,16 +246,14 @@ Value* NativeHooks::entry_argument(llvm::IRBuilder<>& b, std::uint32_t index) {
   return b.CreateLoad(b.getInt64Ty(), frame(b, KEVT_FRAME_ARGUMENTS + 8ull * index), true);
 }
 
-// The key of the first address of the stack (KEVT_STACK_KEY): where the probe is, or behind the call.
-Value* NativeHooks::stack_place(llvm::IRBuilder<>& b) {
-  Value* address = is_return_ ? return_address_ : probe_address(b);
-  return b.CreateOr(b.CreateShl(address, b.getInt64(1)), b.getInt64(is_return_ ? 0 : 1));
-}
+// The first address of the stack: where the probe is, or behind the call.
+Value* NativeHooks::stack_begins(llvm::IRBuilder<>& b) { return is_return_ ? return_address_ : probe_address(b); }
 Value* NativeHooks::stack_number(llvm::IRBuilder<>& b) {
-  return service(b, offsetof(kevt_services, stack), b.getInt64Ty(), {thread_, stack_place(b), frame(b, 0)});
+  return service(b, offsetof(kevt_services, stack), b.getInt64Ty(),
+                 {thread_, stack_begins(b), b.getInt64(is_return_ ? 0 : 1), frame(b, 0)});
 }
 void NativeHooks::stack_sample(llvm::IRBuilder<>& b, Value* to) {
-  service(b, offsetof(kevt_services, stack_sample), b.getInt64Ty(), {thread_, stack_place(b), frame(b, 0), to});
+  service(b, offsetof(kevt_services, stack_sample), b.getInt64Ty(), {thread_, stack_begins(b), frame(b, 0), to});
 }
 
 Value* NativeHooks::load(llvm::IRBuilder<>& b, Value* address, unsigned bytes, BasicBlock* fault) {

@@ -91,7 +91,7 @@ class NativeHooks final : public TargetHooks {
   void leave(llvm::IRBuilder<>& b);
   llvm::Value* frame(llvm::IRBuilder<>& b, std::uint64_t offset);
   llvm::Value* return_slot(llvm::IRBuilder<>& b);
-  llvm::Value* stack_place(llvm::IRBuilder<>& b);
+  llvm::Value* stack_begins(llvm::IRBuilder<>& b);
 
   // The hitting thread.
   llvm::Value* read_time(llvm::IRBuilder<>& b);

@@ -230,4 +230,6 @@ ir::Program lower_event(const model::Definition& definition, const model::Record
   return program;
 }
 
+void add_stack_number(ir::Program& program) { (void)ValueTable(program).plain(ir::Op::StackNumber); }
+
 }  // namespace kevt::lower

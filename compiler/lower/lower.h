@@ -35,4 +35,7 @@ ir::Program lower_event(const model::Definition& definition, const model::Record
                         const model::InlineTriggers& switches = {}, const AttachedFilter* attached = nullptr,
                         const std::vector<model::HitHistogram>& histograms = {});
 
+// Adds what a program needs whose records come with their stack, in a process (ir::Program::takes_stack).
+void add_stack_number(ir::Program& program);
+
 }  // namespace kevt::lower

@@ -10,7 +10,6 @@
 #include "compiler/ir/verify.h"
 #include "compiler/layout/layout.h"
 #include "compiler/lower/lower.h"
-#include "compiler/lower/value_table.h"
 #include "compiler/pipeline/front.h"
 #include "compiler/pipeline/runnable.h"
 #include "compiler/pipeline/shared_bpf.h"
@@ -176,8 +175,7 @@ Result<CompiledEvents> compile_events(std::span<const CheckedEvent* const> event
       out.programs.back().injects = true;
     }
     out.programs.back().takes_stack = events[i]->takes_stack;
-    if (kind == model::CodeKind::Native && events[i]->takes_stack)
-      (void)lower::ValueTable(out.programs.back()).plain(ir::Op::StackNumber);
+    if (kind == model::CodeKind::Native && events[i]->takes_stack) lower::add_stack_number(out.programs.back());
     if (kind == model::CodeKind::Native && out.programs.back().probe_kind == model::ProbeKind::Record)
       return std::unexpected(
           Error("`" + events[i]->definition.command + "`: eprobes run in the kernel, by the bpf runtime", EOPNOTSUPP));

@@ -22,7 +22,6 @@ using model::HistModifier;
 using model::HistSource;
 
 constexpr std::uint32_t kMaxKeyBytes = kTextBytes + kStackBytes;
-constexpr std::string_view kFull = ".full";
 
 bool is_one_of(HistModifier modifier, std::initializer_list<HistModifier> set) {
   return std::ranges::find(set, modifier) != set.end();
@@ -105,16 +104,13 @@ bool read_value(HistCheck& check, std::string_view text) {
 }
 
 std::optional<HistField> read_key(HistCheck& check, std::string_view text) {
-  const bool is_full = text.ends_with(kFull) && check.dialect.has_own_forms();
-  if (is_full) text.remove_suffix(kFull.size());
-  if (text == "stacktrace" || (is_full && text == "common_stacktrace")) {
+  if (text == "stacktrace") return stacktrace_field(check, HistRole::Key);
+  if (check.dialect.has_own_forms() && (text == "stacktrace.full" || text == "common_stacktrace.full")) {
     HistField field = stacktrace_field(check, HistRole::Key);
-    if (!is_full) return field;
     field.modifier = HistModifier::Full;
     field.bytes = kFullStackBytes;
     return field;
   }
-  if (is_full) return check.log.refuse(Kind::HistBadFieldModifier, text);
   auto [field, cut] = read_hist_expression(check, text, HistRole::Key);
   if (!field) return std::nullopt;
   if (has_reference(*field)) return check.log.refuse(Kind::HistInvalidRefKey, text.substr(0, cut));

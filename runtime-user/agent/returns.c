@@ -18,9 +18,13 @@ static uint64_t shown_of(const kevt_return_instance* instance) {
 }
 
 uint64_t kevt_program_return(const kevt_thread* thread, uint64_t slot, uint64_t held) {
-  if (!kevt_in_code(kevt_state(), held)) return held;
-  for (uint64_t i = thread->depth; i-- > 0;)
-    if (thread->instances[i].slot == slot) return shown_of(&thread->instances[i]);
+  const kevt_tables* tables = kevt_state();
+  if (!kevt_in_code(tables, held)) return held;
+  for (uint64_t i = thread->depth; i-- > 0;) {
+    if (thread->instances[i].slot != slot) continue;
+    held = shown_of(&thread->instances[i]);
+    if (!kevt_in_code(tables, held)) break; /* else a detour of an older call lies below this one */
+  }
   return held;
 }
 

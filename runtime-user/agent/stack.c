@@ -8,11 +8,9 @@
  */
 #include "runtime-user/agent/agent.h"
 
-/* The rule of a key, among all of this generation. */
-static uint64_t search(const kevt_tables* tables, uint64_t generation, uint64_t key) {
+/* The rule of an address, among all of this generation. */
+static uint64_t search(const kevt_tables* tables, uint64_t generation, uint64_t address) {
   const kevt_stack_rule* rules = (const kevt_stack_rule*)tables->rules + (generation & 1) * KEVT_STACK_RULES;
-  const uint64_t address =
-      (key >> 1) - (key & 1 ? 0 : 1); /* of a call that does not return, what is behind is no part */
   uint64_t low = 0, high = __atomic_load_n(&tables->rule_counts[generation & 1], __ATOMIC_ACQUIRE);
   if (!high) return KEVT_STACK_NO_RULE;
   while (high - low > 1) {
@@ -25,15 +23,21 @@ static uint64_t search(const kevt_tables* tables, uint64_t generation, uint64_t 
   return rules[low].rule;
 }
 
+/* A handler that jumps away in between leaves rules of no generation: they are forgotten once more. */
+static void forget_rules(kevt_thread* thread, uint64_t generation) {
+  __atomic_store_n(&thread->rule_generation, 0, __ATOMIC_RELEASE);
+  for (uint32_t i = 0; i < KEVT_STACK_CACHED; i++) thread->rules[i].start = 0;
+  __atomic_store_n(&thread->rule_generation, generation, __ATOMIC_RELEASE);
+}
+
 /* The same, kept at hand: a handler that jumps away in between leaves no half of it. */
-static uint64_t rule_of(const kevt_tables* tables, kevt_thread* thread, uint64_t generation, uint64_t key) {
-  const uint64_t wanted = key | generation << KEVT_STACK_GENERATION_SHIFT;
-  kevt_stack_rule* at = &thread->rules[key * KEVT_HASH_MULTIPLIER >> 32 & (KEVT_STACK_CACHED - 1)];
-  if (likely(at->start == wanted)) return at->rule;
-  const uint64_t rule = search(tables, generation, key);
+static uint64_t rule_of(const kevt_tables* tables, kevt_thread* thread, uint64_t generation, uint64_t address) {
+  kevt_stack_rule* at = &thread->rules[address * KEVT_HASH_MULTIPLIER >> 32 & (KEVT_STACK_CACHED - 1)];
+  if (likely(at->start == address)) return at->rule;
+  const uint64_t rule = search(tables, generation, address);
   __atomic_store_n(&at->start, 0, __ATOMIC_RELEASE);
   __atomic_store_n(&at->rule, rule, __ATOMIC_RELEASE);
-  __atomic_store_n(&at->start, wanted, __ATOMIC_RELEASE);
+  __atomic_store_n(&at->start, address, __ATOMIC_RELEASE);
   return rule;
 }
 
@@ -47,13 +51,14 @@ none:
   return 0;
 }
 
-/* Fills in thread->frames; how many. 0: the rules do not lead on. */
-static uint32_t walk(kevt_thread* thread, uint64_t key, uint64_t sp, uint64_t bp) {
+/* Fills in thread->frames; how many. 0: the rules do not lead on. `early`: 0 if pc is an instruction's own address. */
+static uint32_t walk(kevt_thread* thread, uint64_t pc, uint64_t early, uint64_t sp, uint64_t bp) {
   const kevt_tables* tables = kevt_state();
   const uint64_t generation = __atomic_load_n(&tables->rule_generation, __ATOMIC_ACQUIRE);
   uint32_t count = 0;
-  for (uint64_t pc = key >> 1; count < KEVT_STACK_DEPTH; key = KEVT_STACK_KEY(pc, 0)) {
-    const uint64_t rule = rule_of(tables, thread, generation, key);
+  if (unlikely(thread->rule_generation != generation)) forget_rules(thread, generation);
+  for (; count < KEVT_STACK_DEPTH; early = 1) {
+    const uint64_t rule = rule_of(tables, thread, generation, pc - early);
     uint64_t frame = 0;
     switch (KEVT_STACK_KIND(rule)) {
       case KEVT_STACK_FROM_SP:
@@ -64,9 +69,6 @@ static uint32_t walk(kevt_thread* thread, uint64_t key, uint64_t sp, uint64_t bp
         break;
       case KEVT_STACK_AT_BP:
         (void)load(thread, &frame, bp + (uint64_t)KEVT_STACK_FRAME(rule));
-        break;
-      case KEVT_STACK_NOWHERE:
-        if (count) goto ended;
         break;
       case KEVT_STACK_LAST:
         break;
@@ -79,7 +81,6 @@ static uint32_t walk(kevt_thread* thread, uint64_t key, uint64_t sp, uint64_t bp
     if (KEVT_STACK_HAS_BP(rule) && !load(thread, &bp, frame + (uint64_t)KEVT_STACK_BP(rule))) break;
     sp = frame;
   }
-ended:
   return __atomic_load_n(&tables->rule_generation, __ATOMIC_ACQUIRE) == generation ? count : 0;
 }
 
@@ -124,15 +125,16 @@ static uint32_t number_of(const uint64_t* frames, uint32_t count) {
   return 0;
 }
 
-/* `regs`: the hit's frame, with the words that a sample needs. */
-KEVT_SERVICE uint64_t kevt_service_stack(kevt_thread* thread, uint64_t key, const kevt_registers* regs) {
-  const uint32_t count = walk(thread, key, regs->sp, regs->bp);
+/* `regs`: the hit's frame, with the words that a walk and a sample need. */
+KEVT_SERVICE uint64_t kevt_service_stack(kevt_thread* thread, uint64_t pc, uint64_t is_place,
+                                         const kevt_registers* regs) {
+  const uint32_t count = walk(thread, pc, !is_place, regs->sp, regs->bp);
   return count ? number_of(thread->frames, count) : 0;
 }
 
-KEVT_SERVICE void kevt_service_stack_sample(const kevt_thread* thread, uint64_t key, const kevt_registers* regs,
+KEVT_SERVICE void kevt_service_stack_sample(const kevt_thread* thread, uint64_t pc, const kevt_registers* regs,
                                             kevt_stack_sample* sample) {
-  sample->pc = key >> 1;
+  sample->pc = pc;
   sample->sp = regs->sp;
   sample->bx = regs->bx;
   sample->bp = regs->bp;
@@ -141,7 +143,8 @@ KEVT_SERVICE void kevt_service_stack_sample(const kevt_thread* thread, uint64_t 
   sample->r14 = regs->r14;
   sample->r15 = regs->r15;
   for (uint64_t i = 0; i < KEVT_STACK_SAMPLE_BYTES / 8; i++) {
-    sample->stack[i] = 0;
-    (void)load(thread, &sample->stack[i], regs->sp + 8 * i);
+    uint64_t word = 0;
+    (void)load(thread, &word, regs->sp + 8 * i);
+    sample->stack[i] = word;
   }
 }

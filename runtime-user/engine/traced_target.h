@@ -21,6 +21,8 @@ class TracedTarget {
   virtual runtime::ProbeRuntime& runtime() = 0;
   // The environment as it is now, with libraries loaded since the last call. Valid until the next call.
   virtual const target::TargetEnv& env() = 0;
+  // Looks at what the target has mapped again, also where it tells of its libraries: code may come without a word.
+  virtual void look_at_files() { (void)env(); }
   // Grows whenever env() finds that something has changed.
   virtual std::uint64_t env_version() const { return 0; }
   // What env() returned last, without looking again; names addresses in texts.
@@ -36,7 +38,9 @@ class TracedTarget {
   virtual std::string functions() const { return ""; }
   // To be called before code is installed whose records come with stacks: it reads what is needed to unwind them, since
   // the target may have ended when they are read. EOPNOTSUPP: hits of this target have no stacks.
-  virtual Result<void> prepare_stacks() { return {}; }
+  virtual Result<void> prepare_stacks() {
+    return std::unexpected(Error("probes of " + name() + " have no stacks", EOPNOTSUPP));
+  }
   // The file mapped at an address, as far as the target knows. nullopt: no file.
   struct MappedFile {
     std::string path;

@@ -29,6 +29,7 @@ class KernelTarget final : public engine::TracedTarget {
   runtime::ProbeRuntime& runtime() override { return *runtime_.runtime; }
   const target::KernelEnv& env() override { return env_; }
   const target::KernelEnv& known_env() const override { return env_; }
+  Result<void> prepare_stacks() override { return {}; }
   bool is_alive() override { return true; }
   std::string functions() const override { return statics_ ? statics_->functions() : ""; }
   engine::StaticEvents* static_events() override { return statics_.get(); }

@@ -293,13 +293,13 @@ void Recorder::give_counts(std::span<const engine::HistSnapshot> snapshots) {
 // Of one process (RunTrace::count_instead).
 void Recorder::give_stacks(const engine::HistSnapshot& snapshot) {
   const engine::TracedTarget& target = *tracing_.code().targets().front();
+  std::vector<record::CountedStack> stacks;
   for (const engine::HistSnapshot::Row& row : snapshot.rows) {
     const std::vector<std::uint64_t>& addresses = row.keys[1].addresses;
     for (const std::uint64_t address : addresses) note_symbol(target, address, Nameless::InFile);
-    const record::CountedStack stack{
-        .comm = row.keys[0].text, .pid = target.pid(), .addresses = addresses, .hits = row.hits};
-    writer_->take_stacks({&stack, 1});
+    stacks.push_back({.comm = row.keys[0].text, .pid = target.pid(), .addresses = addresses, .hits = row.hits});
   }
+  writer_->take_stacks(stacks, snapshot.dropped);
 }
 
 Result<void> Recorder::finish() {

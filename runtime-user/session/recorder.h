@@ -45,7 +45,6 @@ class Recorder {
   // Adds what histograms have counted since the last call. Beyond 16 MiB in all, the oldest readings are dropped.
   void add_histograms(record::HistogramReading reading);
   std::size_t histograms_left_out() const { return histograms_left_out_; }
-  std::uint64_t counted_ = 0;  // hits of give_counts()
   // What the writer would have counted instead of recorded: triggers by event. Empty: it needs records.
   struct CountTrigger {
     const engine::TracedEvent* event;
@@ -102,6 +101,7 @@ class Recorder {
   std::set<std::pair<const engine::TracedTarget*, std::uint64_t>> seen_;  // addresses that were looked up
   std::vector<std::uint8_t> stack_;
   std::size_t histogram_bytes_ = 0, histograms_left_out_ = 0;
+  std::uint64_t counted_ = 0;  // hits of give_counts()
   std::int32_t last_pid_ = -1;
   std::string last_comm_;
 };

@@ -48,6 +48,7 @@ void TracedProcess::look_at_mappings() {
   if (!held.env->refresh()) return;  // the process is ending
   mappings_ = std::move(now);
   ++env_version_;
+  held.runtime->note_new_files();
   if (keeps_files()) held.env->keep_files();
 }
 
@@ -56,11 +57,6 @@ Result<void> TracedProcess::note_armed() {
   if (!held.runtime->has_returns()) return {};
   auto watched = held.runtime->watch_libraries();  // false: a static program, which gets no more libraries
   return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
-}
-
-void TracedProcess::refresh_libraries() {
-  look_at_mappings();
-  held.runtime->note_new_files();
 }
 
 // Of the program and its libraries.
@@ -83,12 +79,12 @@ std::string TracedProcess::functions() const {
 
 Result<void> TracedProcess::prepare_stacks() {
   if (has_stacks_) return {};
+  // Libraries are looked at when they are loaded, before stacks have their addresses; if that fails, when a stack has
+  // one (HitStacks).
+  (void)held.runtime->watch_libraries();
   KEVT_TRY(held.runtime->prepare_stacks());
   has_stacks_ = true;
   held.env->keep_files();
-  // Libraries are looked at when they are loaded, before stacks have their addresses; if that fails, when a stack has
-  // one.
-  (void)held.runtime->watch_libraries();
   return {};
 }
 

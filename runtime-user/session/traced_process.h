@@ -34,7 +34,7 @@ class TracedProcess final : public engine::TracedTarget {
   bool has_settled() const { return settled_; }
   bool settle_if_ended();
   // To be called when a library was loaded or unloaded.
-  void refresh_libraries();
+  void look_at_files() override { look_at_mappings(); }
   // True once: in the first call after the process became another program by exec, or ended.
   bool has_become_another();
   bool has_just_ended();

@@ -113,7 +113,7 @@ void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing&
   if (!process.runtime().is_asked_for_libraries()) return;
   tracing.drain();
   if (listener_.files_change) listener_.files_change(process);
-  process.refresh_libraries();
+  process.look_at_files();
   for (const engine::CodeRefusal& refusal : tracing.targets().libraries_changed(process))
     report_.error(fmt::format("in {}, whose library has come: {}{}{}", process.name(), refusal.command,
                               refusal.command.empty() ? "" : ": ", refusal.error.message()));

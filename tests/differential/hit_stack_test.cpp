@@ -94,16 +94,17 @@ class HitStackTest : public testing::Test {
   kevt_thread& thread(std::size_t index = 0) { return session_->priv().threads[index]; }
 
   std::uint64_t number(const Place& place, std::size_t of = 0) {
-    const auto walk = reinterpret_cast<std::uint64_t (*)(kevt_thread*, std::uint64_t, const kevt_registers*)>(
-        session_->memory().tables().services.stack);
-    return walk(&thread(of), KEVT_STACK_KEY(place.pc, 1), &place.registers);
+    const auto walk =
+        reinterpret_cast<std::uint64_t (*)(kevt_thread*, std::uint64_t, std::uint64_t, const kevt_registers*)>(
+            session_->memory().tables().services.stack);
+    return walk(&thread(of), place.pc, 1, &place.registers);
   }
   // What the record of a hit there ends with.
   std::vector<std::uint8_t> sampled(const Place& place) {
     std::vector<std::uint8_t> bytes(sizeof(kevt_stack_sample) + sizeof(std::uint64_t));
     const auto sample = reinterpret_cast<void (*)(const kevt_thread*, std::uint64_t, const kevt_registers*, void*)>(
         session_->memory().tables().services.stack_sample);
-    sample(&thread(), KEVT_STACK_KEY(place.pc, 1), &place.registers, bytes.data());
+    sample(&thread(), place.pc, &place.registers, bytes.data());
     return bytes;
   }
   Addresses taken(std::vector<std::uint8_t> record) {
@@ -187,12 +188,17 @@ TEST_F(HitStackTest, ThreadsAgreeOnTheNumbers) {
 TEST_F(HitStackTest, NewRulesFindTheSameStacks) {
   nest(3, [&](const Place& place) {
     const std::uint64_t before = number(place);
-    for (int round = 0; round < 3; ++round) {
-      stacks_->note_new_files();
-      EXPECT_EQ(number(place), before);
-    }
-    session_->memory().tables().rule_counts[session_->memory().tables().rule_generation & 1] = 0;
-    session_->memory().tables().rule_generation += 2;  // rules at hand are of another generation
+    kevt_tables& tables = session_->memory().tables();
+    const std::uint64_t generation = tables.rule_generation;
+    stacks_->note_new_files();
+    EXPECT_EQ(tables.rule_generation, generation) << "no file has come";
+    const auto now = session_->memory().rules(generation & 1).first(tables.rule_counts[generation & 1]);
+    std::ranges::copy(now, session_->memory().rules(~generation & 1).begin());
+    tables.rule_counts[~generation & 1] = now.size();
+    tables.rule_generation = generation + 1;
+    EXPECT_EQ(number(place), before);
+    tables.rule_counts[generation & 1] = 0;
+    tables.rule_generation = generation + 2;  // rules at hand are of an older one
     EXPECT_EQ(number(place), 0u);
   });
 }
@@ -211,6 +217,11 @@ TEST_F(HitStackTest, RecordsThatEndTooEarly) {
   for (const std::size_t bytes : {std::size_t{0}, std::size_t{7}, std::size_t{8}, sizeof(kevt_stack_sample)})
     EXPECT_THAT(taken(std::vector<std::uint8_t>(bytes)), IsEmpty()) << bytes;
   EXPECT_THAT(taken(std::vector<std::uint8_t>(sizeof(kevt_stack_sample) + 8, 0xff)), IsEmpty());
+  inproc::HitStacks unprepared(session_->memory(), getpid());
+  std::vector<std::uint8_t> record(5 + sizeof(kevt_stack_sample) + 8);
+  std::span<std::uint8_t> rest(record);
+  EXPECT_THAT(unprepared.take(rest), IsEmpty());
+  EXPECT_EQ(rest.size(), 5u) << "what is no part of the record is cut off all the same";
   EXPECT_EQ(taken(std::vector<std::uint8_t>(sizeof(kevt_stack_sample) + 8)).size(), 1u);  // an address in no file
 }
 

@@ -58,7 +58,7 @@ class Corners(Attached):
         for mode, said, status in (("crowd_that_blocks", b"signal 11\nall came back\n", 0),
                                    ("crowd_that_raises", b"", -signal.SIGSEGV)):
             with self.subTest(mode=mode):
-                target = Target(self, [CORNERS, mode, "1500", "700"])
+                target = Target(self, [CORNERS, mode, "1500", "780"])
                 tracer = self.start([target.pid], SHORT, words=["--buffer", "64"])
                 target.tell(b"go")
                 self.assertEqual((target.process.stdout.read(), target.process.wait(TIMEOUT_S)), (said, status))

@@ -156,6 +156,17 @@ class Following(PlaceTest):
         self.assertGreater(accounts["begun"][0], 20)
         self.assertGreater(accounts["begun"][1], 0)
 
+    def test_stacks_of_a_program_that_came_while_the_event_was_off(self):
+        self.start("exec /bin/sh -c 'echo there; read x; read y < /etc/hostname'", OPENS, words=())
+        self.echo("1", "options/userstacktrace")
+        self.echo('path == "/etc/hostname"', "events/kprobes/op/filter")
+        self.assertEqual(self.mount.stdout.readline(), "there\n")
+        self.begin()
+        self.mount.stdin.write("x\n")
+        self.mount.stdin.flush()
+        lines, _ = self.finish()
+        self.assertIn("=> __libc_start_main+", "\n".join(lines))
+
     def test_stacks_of_programs_that_have_ended(self):
         self.start("cat /etc/hostname; exec cat /etc/issue", OPENS)
         self.echo("1", "options/userstacktrace")

@@ -238,7 +238,7 @@ class OneProcess(MountedChains):
         self.assertEqual((hits, recorded, filtered, lost, missed), (201, 201, 0, 0, 0))
 
     def test_set_and_removed_while_it_is_hit(self):
-        """Records with and without a sample are under way together: none is taken for the other, none is lost."""
+        """Records with and without a stack are under way together: none is taken for the other, none is lost."""
         chain = self.chains[0]
         self.echo(LEAF, "kprobe_events")
         self.echo("1", "events/kprobes/enable")

@@ -20,7 +20,10 @@ KEPT = 16  # addresses of a stack key, with that of top() itself
 
 
 def ways_of(text):
-    return {way: int(count) for way, count in re.findall(r"^([abc]+) (\d+)$", text, re.M)}
+    ways = collections.Counter()
+    for way, count in re.findall(r"^([abc]+) (\d+)$", text, re.M):
+        ways[way] += int(count)  # two ways may have the same letters
+    return ways
 
 
 def as_keys(ways):

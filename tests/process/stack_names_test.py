@@ -54,6 +54,13 @@ class StackNames(ProcessTest):
     def test_a_library_that_came_and_went_has_names(self):
         self.assertEqual(self.one_stack(LIBRARY), self.one_stack(LIBRARY, "keep"))
 
+    def test_a_library_that_nobody_reports_is_walked_through(self):
+        code = subprocess.run(["nm", "-D", LIBRARY], capture_output=True, text=True, check=True).stdout
+        offset = re.search(r"^([0-9a-f]+) T call_back$", code, re.MULTILINE)[1]
+        frames = self.one_stack(LIBRARY, "map", offset)
+        self.assertEqual(frames[:3], self.one_stack(LIBRARY, "keep")[:3])
+        self.assertEqual((frames[3:5], frames[-1]), (("through_own_mapping", "main"), "_start"))
+
     def test_a_program_that_becomes_another_has_names(self):
         self.assertEqual(self.one_stack("exec", "/bin/true")[:2], ("leaf", "outer"))
         followed = self.one_stack("exec", "/bin/true", options=("--follow-forks",))

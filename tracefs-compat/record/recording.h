@@ -142,8 +142,8 @@ class RecordWriter {
   // Of an event whose wish was granted; no record of it is added. `dropped`: hits that are in no bucket, since there
   // was no memory for theirs.
   virtual void take_counts(const EventFormat&, std::span<const CountedBucket>, std::uint64_t /*dropped*/) {}
-  // The same for a wish of stacks. Hits that are in none are told as lost elsewhere.
-  virtual void take_stacks(std::span<const CountedStack>) {}
+  // The same for a wish of stacks.
+  virtual void take_stacks(std::span<const CountedStack>, std::uint64_t /*dropped*/) {}
   // Records of the event (its id) that were added and had to go for newer ones.
   virtual std::uint64_t overwritten(std::uint16_t) const { return 0; }
 };

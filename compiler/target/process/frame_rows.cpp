@@ -14,6 +14,7 @@
 #include <dwarf.h>
 #include <elfutils/libdw.h>
 #include <gelf.h>
+#include <time.h>
 
 #include <algorithm>
 #include <cstdlib>
@@ -21,6 +22,8 @@
 #include <memory>
 #include <optional>
 #include <utility>
+
+#include "common/clock.h"
 
 namespace kevt::target {
 namespace {
@@ -105,7 +108,12 @@ struct Header {
   std::int32_t frames;
   std::uint32_t count;
 };
-constexpr std::uint8_t kCount = DW_EH_PE_udata4, kTable = DW_EH_PE_datarel | DW_EH_PE_sdata4;
+bool is_known(const Header& header) {
+  constexpr std::uint8_t kForm = 0x0f;
+  const int frames = header.of_frames & kForm;
+  return header.version == 1 && (frames == DW_EH_PE_sdata4 || frames == DW_EH_PE_udata4) &&
+         header.of_count == DW_EH_PE_udata4 && header.of_table == (DW_EH_PE_datarel | DW_EH_PE_sdata4);
+}
 
 // Addresses as the file has them, sorted; empty: there is no such table, or another form of it.
 std::vector<std::uint64_t> function_starts(Elf* elf) {
@@ -119,8 +127,7 @@ std::vector<std::uint64_t> function_starts(Elf* elf) {
     Header header;
     if (!data || !data->d_buf || data->d_size < sizeof header) return {};
     std::memcpy(&header, data->d_buf, sizeof header);
-    const bool is_known = header.version == 1 && header.of_count == kCount && header.of_table == kTable;
-    if (!is_known || header.count > (data->d_size - sizeof header) / 8) return {};
+    if (!is_known(header) || header.count > (data->d_size - sizeof header) / 8) return {};
     std::vector<std::uint64_t> starts(header.count);
     for (std::uint32_t k = 0; k < header.count; ++k) {
       std::int32_t distance = 0;
@@ -140,7 +147,9 @@ void append(FrameRows& rows, std::uint64_t offset, std::uint64_t rule) {
 
 }  // namespace
 
-FrameRows frame_rows(Dwfl_Module* module) {
+// libdw reads the frame information of a function from its start for every row: a function of 80,000 rows takes half a
+// minute.
+FrameRows frame_rows(Dwfl_Module* module, std::size_t most, std::int64_t cpu_ns) {
   Dwarf_Addr start = 0, end = 0, elf_bias = 0, bias = 0;
   dwfl_module_info(module, nullptr, &start, &end, nullptr, nullptr, nullptr, nullptr);
   Elf* const elf = dwfl_module_getelf(module, &elf_bias);
@@ -150,17 +159,25 @@ FrameRows frame_rows(Dwfl_Module* module) {
   for (std::uint64_t& one : starts) one += elf_bias;
   if (starts.empty() || starts.front() < start || starts.back() >= end) return {};
   starts.push_back(end);
+  const std::uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + static_cast<std::uint64_t>(cpu_ns);
   FrameRows rows;
-  for (std::size_t i = 0; i + 1 < starts.size() && rows.size() < KEVT_STACK_RULES; ++i) {
+  for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
     std::uint64_t at = starts[i];
-    while (at < starts[i + 1] && rows.size() < KEVT_STACK_RULES) {
+    while (at < starts[i + 1]) {
       const Frame frame = frame_at(cfi, at - bias);
       Dwarf_Addr from = 0, to = 0;
       bool is_signal = false;
       const int column = frame ? dwarf_frame_info(frame.get(), &from, &to, &is_signal) : -1;
       append(rows, at - start, frame ? rule_of(frame.get(), column, is_signal) : std::uint64_t{KEVT_STACK_NO_RULE});
-      if (!frame || to + bias <= at) break;
-      at = to + bias;
+      if (rows.size() > most) return {};
+      const bool leads_on = frame && to + bias > at;
+      if (leads_on) at = to + bias;
+      const bool is_late = clock_ns(CLOCK_THREAD_CPUTIME_ID) > until;
+      if (is_late) {
+        append(rows, at - start, KEVT_STACK_NO_RULE);
+        return rows;
+      }
+      if (!leads_on) break;
     }
     // What follows a function up to the next one belongs to none.
     if (at < starts[i + 1] && at > starts[i]) append(rows, at - start, KEVT_STACK_NO_RULE);
@@ -171,16 +188,13 @@ FrameRows frame_rows(Dwfl_Module* module) {
 void append_rules(const FrameRows& rows, std::uint64_t start, std::uint64_t end, std::size_t most,
                   std::vector<kevt_stack_rule>& rules) {
   constexpr std::size_t kAround = 2;  // in front of the rows, and behind the module
-  if (rules.size() + kAround > most || (!rules.empty() && rules.back().start > start)) return;
-  if (!rules.empty() && rules.back().start == start) rules.pop_back();
-  rules.push_back({start, KEVT_STACK_NO_RULE});
-  if (rules.size() + rows.size() + 1 <= most)
-    for (const FrameRow& row : rows) {
-      if (row.offset >= end - start) break;
-      if (row.offset == 0) rules.pop_back();
-      rules.push_back({start + row.offset, row.rule});
-    }
-  rules.push_back({end, KEVT_STACK_NOWHERE});
+  if (rules.empty() || rules.back().start > start || rules.size() + rows.size() + kAround > most) return;
+  for (const FrameRow& row : rows) {
+    if (row.offset >= end - start) break;
+    if (rules.back().start == start + row.offset) rules.pop_back();
+    rules.push_back({start + row.offset, row.rule});
+  }
+  if (rules.back().start < end) rules.push_back({end, KEVT_STACK_NO_RULE});
 }
 
 }  // namespace kevt::target

@@ -5,8 +5,7 @@
 //   frame 1   a return address        …
 //
 // The real process goes on meanwhile and may load libraries: if an address is in no known file, the process's map is
-// read again, once for each page of such addresses. Addresses of our own code (calls under a return probe return to it)
-// end a stack.
+// read again, once for each page of such addresses.
 //
 // libdwfl would open and map the files by itself. It gets private copies instead (private_elf.h). The files are
 // opened when the process's map is read: the process may have ended when a stack is asked for. The vdso is taken from
@@ -110,6 +109,8 @@ struct StackUnwinder::State {
   std::uint64_t unknown = 0;  // the address where the last stack ended
   std::unordered_set<std::uint64_t> unknown_pages;
   std::map<const FileContents*, FrameRows> rows;  // of `files`
+  FrameRows other_rows;                           // of the vdso
+  std::uint64_t version = 1;
 
   ~State() {
     if (dwfl) dwfl_end(dwfl);
@@ -118,6 +119,7 @@ struct StackUnwinder::State {
   Result<Files> open_files() const;
   bool knows(std::uint64_t address);
   bool is_code_of_a_file(std::uint64_t address) const;
+  const FrameRows& rows_of(Dwfl_Module* module, std::uint64_t start, std::size_t most);
   void run();
 };
 
@@ -226,6 +228,7 @@ Result<void> StackUnwinder::State::load() {
   }
   if (dwfl) dwfl_end(dwfl);
   dwfl = fresh;
+  if (files.by_address != opened.by_address) ++version;  // `opened`: the former ones
   std::erase_if(rows, [this](const auto& of_file) {
     return std::ranges::none_of(files.by_address, [&](const auto& one) { return one.second == of_file.first; });
   });
@@ -254,30 +257,35 @@ void StackUnwinder::State::run() {
   if (frames.empty()) frames.push_back(sample.pc);
 }
 
-// Between the files lies nothing that could be walked.
+// A file's rows are read once, as long as it is mapped.
+const FrameRows& StackUnwinder::State::rows_of(Dwfl_Module* module, std::uint64_t start, std::size_t most) {
+  static const FrameRows kNone;
+  const auto contents = files.by_address.find(start);
+  if (contents == files.by_address.end()) return other_rows = frame_rows(module, most);
+  const auto [known, is_new] = rows.try_emplace(contents->second);
+  if (is_new) known->second = frame_rows(module, most);
+  return known->second.size() <= most ? known->second : kNone;
+}
+
 std::vector<kevt_stack_rule> StackUnwinder::rules(std::size_t most) {
   struct Request {
-    State* state;
+    State& state;
     std::size_t most;
     std::vector<kevt_stack_rule> rules;
-  } request{state_.get(), most, {}};
+  } request{*state_, most, {{.start = 0, .rule = KEVT_STACK_NO_RULE}}};
   const auto add = [](Dwfl_Module* module, void**, const char* name, Dwarf_Addr start, void* argument) {
-    auto& [state, most, rules] = *static_cast<Request*>(argument);
-    if (!is_file(name)) return int{DWARF_CB_OK};
+    auto& [state, room, rules] = *static_cast<Request*>(argument);
     Dwarf_Addr end = 0;
     dwfl_module_info(module, nullptr, nullptr, &end, nullptr, nullptr, nullptr, nullptr);
-    const auto contents = state->files.by_address.find(start);
-    const FileContents* const file = contents == state->files.by_address.end() ? nullptr : contents->second;
-    const auto known = file ? state->rows.find(file) : state->rows.end();
-    const FrameRows made = known == state->rows.end() ? frame_rows(module) : FrameRows();
-    if (file && known == state->rows.end()) state->rows.emplace(file, made);
-    append_rules(known == state->rows.end() ? made : known->second, start, end, most, rules);
+    if (is_file(name) && rules.size() < room)
+      append_rules(state.rows_of(module, start, room - rules.size()), start, end, room, rules);
     return int{DWARF_CB_OK};
   };
-  request.rules.push_back({.start = 0, .rule = KEVT_STACK_NOWHERE});
   dwfl_getmodules(state_->dwfl, add, &request, 0);
   return std::move(request.rules);
 }
+
+std::uint64_t StackUnwinder::version() const { return state_->version; }
 
 Result<StackUnwinder> StackUnwinder::of_process(pid_t pid) {
   auto state = std::make_unique<State>();

@@ -40,6 +40,8 @@ class StackUnwinder {
   // How to get from each address to the caller, as hits do it by themselves (common/abi/hit_stack.h): the rules of all
   // code that the process has mapped, sorted. Files whose rules would make it more than `most` have none.
   std::vector<kevt_stack_rule> rules(std::size_t most);
+  // Grows when other files are known to be mapped than before.
+  std::uint64_t version() const;
 
  private:
   struct State;

@@ -109,9 +109,16 @@ std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> CodePlacer::instal
   return install_so(with_tables(probes, 0));
 }
 
+Result<void> CodePlacer::prepare_stacks(std::span<const CheckedProbe> probes) {
+  const auto takes_stack = [](const CheckedProbe& probe) { return probe.event.takes_stack; };
+  return std::ranges::any_of(probes, takes_stack) ? target_.prepare_stacks() : Result<void>();
+}
+
 std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> CodePlacer::install_so(
     std::span<const CheckedProbe> probes) {
   if (probes.empty()) return std::vector<runtime::ProbeHandle>();
+  if (auto prepared = prepare_stacks(probes); !prepared)
+    return std::unexpected(CodeRefusal{std::move(prepared.error()), ""});
   auto compiled = compile(probes);
   if (!compiled) return std::unexpected(CodeRefusal{std::move(compiled.error()), ""});
   auto installed = target_.runtime().install(*compiled, types_of(probes));
@@ -130,7 +137,8 @@ std::vector<std::optional<runtime::ProbeHandle>> CodePlacer::install_each(std::s
   if (counts_any(probes)) probes = fitting = with_tables(probes, target_.runtime().free_hit_tables());
   std::vector<std::optional<runtime::ProbeHandle>> handles(probes.size());
   if (probes.empty()) return handles;
-  auto compiled = compile(probes);
+  const auto prepared = prepare_stacks(probes);
+  auto compiled = prepared ? compile(probes) : std::unexpected(prepared.error());
   const auto refused =
       compiled ? target_.runtime().refusals(*compiled) : Result<std::vector<std::string>>(std::vector<std::string>());
   if (compiled && refused) {

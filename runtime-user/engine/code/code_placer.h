@@ -75,6 +75,7 @@ class CodePlacer {
                                                                 std::vector<CodeRefusal>& refusals);
 
  private:
+  Result<void> prepare_stacks(std::span<const CheckedProbe> probes);
   std::expected<std::vector<runtime::ProbeHandle>, CodeRefusal> install_so(std::span<const CheckedProbe> probes);
   Result<model::CompiledBatch> compile(std::span<const CheckedProbe> probes) const;
 

@@ -272,8 +272,6 @@ std::vector<CodeRefusal> EventCode::add_target(TracedTarget& target, std::span<c
   for (const CodeRequest& request : requests)
     if (has_code(*request.event) && request.armed && table_.events[request.event->id].armed) armed.push_back(&request);
   std::vector<CodeRefusal> refusals;
-  if (std::ranges::any_of(armed, &CodeRequest::wants_stack))
-    if (auto can = target.prepare_stacks(); !can) refusals.push_back({std::move(can.error()), ""});
   std::vector<ProbeHandles> handles = installer_.install_each(armed, target, refusals);
   ProbeHandles placed;
   for (std::size_t i = 0; i < armed.size(); ++i) {

@@ -201,7 +201,6 @@ TEST_F(HitAggregationTest, TextsOfKeys) {
   EXPECT_THAT(text("cl"), HasSubstr("{ common_comm: fake "));
 }
 
-// As in the kernel: the name is a text of the key, and of a number none is known.
 TEST_F(HitAggregationTest, StacksAreCountedByTheirNumber) {
   target_.has_stacks = true;
   target_.runtime().stacks = {{17, {0x1000, 0x2010}}, {18, {0x1000}}};
@@ -217,6 +216,7 @@ TEST_F(HitAggregationTest, StacksAreCountedByTheirNumber) {
   EXPECT_THAT(text("cl"), HasSubstr("         open64+0x0/0x100 [libc.so.6]\n} hitcount:          1\n"));
 }
 
+// As in the kernel: the name is a text of the key, and of a number none is known.
 TEST_F(HitAggregationTest, WhereNumbersHaveNoNamesTheKeyHasIt) {
   target_.runtime().names_threads = false;
   trigger("cl", "hist:keys=common_comm,fd");

@@ -103,14 +103,12 @@ bool Instance::has_stack_option() const {
   return options.has(TraceOption::UserStacktrace) || options.has(TraceOption::Stacktrace);
 }
 
-bool Instance::counts_stacks_of(const TracedEvent& event) const {
-  return std::ranges::any_of(triggers.of(event.full_name()), [](const model::Trigger& trigger) {
-    return trigger.kind == model::TriggerKind::Hist && uses_stack(trigger.histogram);
-  });
-}
-
 bool Instance::wants_stack_of(const TracedEvent& event) const {
-  return has_stack_option() || has_trigger(event, model::TriggerKind::Stacktrace) || counts_stacks_of(event);
+  const auto counts_stacks = [](const model::Trigger& trigger) {
+    return trigger.kind == model::TriggerKind::Hist && uses_stack(trigger.histogram);
+  };
+  return has_stack_option() || has_trigger(event, model::TriggerKind::Stacktrace) ||
+         std::ranges::any_of(triggers.of(event.full_name()), counts_stacks);
 }
 
 bool Instance::records_stacks() const {

@@ -88,8 +88,6 @@ struct Instance {
   const EventState* find_state(std::uint32_t event) const;
   bool has_triggers(const TracedEvent& event) const;
   bool has_trigger(const TracedEvent& event, model::TriggerKind kind) const;
-  // Whether histograms of the event read the stack of a hit.
-  bool counts_stacks_of(const TracedEvent& event) const;
   // Whether records come with stacks: by an option those of all probes, by a trigger those of its event.
   bool has_stack_option() const;
   bool wants_stack_of(const TracedEvent& event) const;

@@ -108,6 +108,7 @@ void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record, 
   const TracedEvent* event = state_.events.find(model::type_of(record.bytes));
   if (!event) return;
   tasks_.note(target, record, model::pid_of(record.bytes));
+  stacks_.look_for_new_files(target, record.stack);
   const bool has_stack = event->is_static() || !record.stack.empty();
   const Origin origin = {.target = &target, .stack = has_stack ? Stack::Comes : Stack::None, .decided = decided};
   for (const auto& instance : state_.instances)

@@ -20,13 +20,12 @@ namespace kevt::engine {
 namespace {
 
 constexpr std::size_t kFormatCallers = 8, kCallersAt = 16;
-constexpr std::size_t kMaxKnown = 4096;
+constexpr std::size_t kMaxKnown = 65536;
 
 }  // namespace
 
 std::vector<std::uint8_t> StackStitcher::record(TracedTarget& target, std::vector<std::uint64_t> callers,
                                                 std::span<const std::uint8_t> of) {
-  if (target.pid()) look_for_new_files(target, callers);
   const std::uint32_t tgid = process_of(model::pid_of(of), target.pid());
   callers.resize(std::max(callers.size(), kFormatCallers));  // 0 ends the list
   std::vector<std::uint8_t> bytes(kCallersAt + callers.size() * sizeof callers[0]);
@@ -37,9 +36,7 @@ std::vector<std::uint8_t> StackStitcher::record(TracedTarget& target, std::vecto
   return bytes;
 }
 
-void StackStitcher::forget(const TracedTarget& target) {
-  std::erase_if(nameless_, [&](const auto& one) { return one.first == &target; });
-}
+void StackStitcher::forget(const TracedTarget& target) { seen_.erase(&target); }
 
 // The tgid of a thread, looked up once per thread. For a thread that has ended it is `otherwise`, the traced process.
 std::uint32_t StackStitcher::process_of(std::int32_t tid, pid_t otherwise) {
@@ -52,13 +49,16 @@ std::uint32_t StackStitcher::process_of(std::int32_t tid, pid_t otherwise) {
   return it->second;
 }
 
-// An address without a symbol may lie in a library that was loaded since: env() looks at the libraries again, once for
-// each such address.
+// An address in no known file may lie in one that was mapped since. Files are not looked at for another reason: the
+// names of a library that is just unloaded would be lost.
 void StackStitcher::look_for_new_files(TracedTarget& target, std::span<const std::uint64_t> callers) {
+  if (!target.pid()) return;
+  std::unordered_set<std::uint64_t>& seen = seen_[&target];
   for (const std::uint64_t caller : callers) {
-    if (target.known_env().symbolize(caller)) continue;
-    if (nameless_.size() >= kMaxKnown) nameless_.clear();
-    if (nameless_.emplace(&target, caller).second && target.is_alive()) target.env();
+    if (seen.size() >= kMaxKnown) seen.clear();
+    if (!seen.insert(caller).second) continue;
+    const target::TargetEnv& env = target.known_env();
+    if (!env.symbolize(caller) && !env.place_name(caller) && target.is_alive()) target.look_at_files();
   }
 }
 

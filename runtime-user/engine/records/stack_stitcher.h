@@ -2,10 +2,9 @@
 #pragma once
 
 #include <cstdint>
-#include <set>
 #include <span>
 #include <unordered_map>
-#include <utility>
+#include <unordered_set>
 #include <vector>
 
 #include "runtime-user/engine/traced_target.h"
@@ -18,15 +17,16 @@ class StackStitcher {
   // gives flags and thread.
   std::vector<std::uint8_t> record(TracedTarget& target, std::vector<std::uint64_t> callers,
                                    std::span<const std::uint8_t> of);
+  // Looks at the files of a process again, once for each address that lies in none.
+  void look_for_new_files(TracedTarget& target, std::span<const std::uint64_t> callers);
   // To be called before the target is destroyed: another target may get the same address.
   void forget(const TracedTarget& target);
 
  private:
   std::uint32_t process_of(std::int32_t tid, pid_t otherwise);
-  void look_for_new_files(TracedTarget& target, std::span<const std::uint64_t> callers);
 
-  std::unordered_map<std::int32_t, std::uint32_t> process_of_;        // tgid by tid, of threads that had stacks
-  std::set<std::pair<const TracedTarget*, std::uint64_t>> nameless_;  // callers without a symbol, each looked for once
+  std::unordered_map<std::int32_t, std::uint32_t> process_of_;  // tgid by tid, of threads that had stacks
+  std::unordered_map<const TracedTarget*, std::unordered_set<std::uint64_t>> seen_;  // callers that were looked for
 };
 
 }  // namespace kevt::engine

@@ -10,7 +10,7 @@
 
 namespace kevt::engine {
 
-// Whether a record comes with a stack, or with a sample to unwind.
+// Whether a record comes with its stack.
 enum class Stack : std::uint8_t { None, Comes };
 
 class TriggerRunner {

@@ -3,6 +3,8 @@
 // Memory is bounded: beyond 200000 different paths, or 64 MiB of them, the rest is one line, "(others)".
 #include "tracefs-compat/record/analysis/folded_paths.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <ranges>
 
@@ -67,8 +69,14 @@ std::vector<CountWish> FoldedPaths::wishes(const Metadata& metadata) {
   return has_stacks ? wishes : std::vector<CountWish>();
 }
 
-void FoldedPaths::add(const CountedStack& stack) {
-  weigh(stacks_, path_of(stack.comm, stack.pid, stack.addresses), stack.hits);
+void FoldedPaths::add(std::span<const CountedStack> stacks, std::uint64_t dropped) {
+  for (const CountedStack& stack : stacks) weigh(stacks_, path_of(stack.comm, stack.pid, stack.addresses), stack.hits);
+  dropped_ += dropped;
+}
+
+std::optional<std::string> FoldedPaths::note() const {
+  if (!dropped_) return std::nullopt;
+  return fmt::format("{} hits are in no stack: there was no memory for more stacks", dropped_);
 }
 
 void FoldedPaths::add_stack(const TypedRecord& record) {

@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -36,7 +37,10 @@ class FoldedPaths {
   void add(const TypedRecord& record);
   // What would do instead of records: the stacks of all events, where the recording has stacks.
   static std::vector<CountWish> wishes(const Metadata& metadata);
-  void add(const CountedStack& stack);
+  // `dropped`: hits whose stack had no room.
+  void add(std::span<const CountedStack> stacks, std::uint64_t dropped);
+  // What is not in the result, if anything.
+  std::optional<std::string> note() const;
 
   struct Folded {
     PathWeights weights;
@@ -62,6 +66,7 @@ class FoldedPaths {
   KeyRoom room_;
   Weights stacks_, paths_, events_;
   std::uint64_t sums_[3] = {};  // of each of them
+  std::uint64_t dropped_ = 0;
   std::map<std::pair<const Symbols*, std::uint64_t>, std::string> names_;
 };
 

@@ -95,9 +95,10 @@ class PprofWriter final : public RecordWriter {
     return {};
   }
   std::vector<CountWish> count_wishes() const override { return FoldedPaths::wishes(metadata_); }
-  void take_stacks(std::span<const CountedStack> stacks) override {
-    for (const CountedStack& stack : stacks) paths_.add(stack);
+  void take_stacks(std::span<const CountedStack> stacks, std::uint64_t dropped) override {
+    paths_.add(stacks, dropped);
   }
+  std::optional<std::string> take_note() override { return paths_.note(); }
   Result<void> flush() override { return {}; }
   Result<void> finish() override {
     const FoldedPaths::Folded folded = paths_.folded();

@@ -1,9 +1,10 @@
-// Rules are made when stacks are first asked for, and again whenever the process maps or unmaps a file: a walk that
-// began by the old ones is thrown away, and its hit sends a sample.
+// Rules are made when stacks are first asked for, and again whenever other files are known to be mapped: told by the
+// dynamic linker, or met in a sample. A walk that began by the old ones is thrown away, and its hit sends a sample.
 #include "runtime-user/runtime/inproc/memory/hit_stacks.h"
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 namespace kevt::inproc {
 
@@ -20,11 +21,10 @@ void HitStacks::note_new_files() {
   publish();
 }
 
-// A generation of 16 bits tells the rules at hand of old and new ones apart; 0 means that there are none.
 void HitStacks::publish() {
+  if (std::exchange(published_, unwinder_->version()) == unwinder_->version()) return;
   kevt_tables& tables = memory_.tables();
-  std::uint64_t next = (tables.rule_generation + 1) & 0xffff;
-  if (next == 0) next = 2;
+  const std::uint64_t next = tables.rule_generation + 1;
   const auto room = memory_.rules(next & 1);
   const std::vector<kevt_stack_rule> rules = unwinder_->rules(room.size());
   std::ranges::copy(rules, room.begin());
@@ -44,7 +44,7 @@ std::span<const std::uint64_t> HitStacks::numbered(std::uint64_t number) {
 std::span<const std::uint64_t> HitStacks::take(std::span<std::uint8_t>& record) {
   addresses_.clear();
   std::uint64_t number = 0;
-  if (!unwinder_ || record.size() < sizeof number) return addresses_;
+  if (record.size() < sizeof number) return addresses_;
   std::memcpy(&number, record.last(sizeof number).data(), sizeof number);
   record = record.first(record.size() - sizeof number);
   if (number) return numbered(number);
@@ -52,6 +52,7 @@ std::span<const std::uint64_t> HitStacks::take(std::span<std::uint8_t>& record) 
   if (record.size() < sizeof sample) return addresses_;
   std::memcpy(&sample, record.last(sizeof sample).data(), sizeof sample);
   record = record.first(record.size() - sizeof sample);
+  if (!unwinder_) return addresses_;
   addresses_ = unwinder_->unwind({.pc = sample.pc,
                                   .sp = sample.sp,
                                   .bx = sample.bx,
@@ -61,6 +62,7 @@ std::span<const std::uint64_t> HitStacks::take(std::span<std::uint8_t>& record) 
                                   .r14 = sample.r14,
                                   .r15 = sample.r15,
                                   .stack = {reinterpret_cast<const std::uint8_t*>(sample.stack), sizeof sample.stack}});
+  publish();  // it may have met a file that nobody has told of
   return addresses_;
 }
 

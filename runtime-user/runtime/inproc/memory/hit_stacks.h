@@ -34,6 +34,7 @@ class HitStacks {
   SessionMemory& memory_;
   pid_t pid_;
   std::optional<target::StackUnwinder> unwinder_;
+  std::uint64_t published_ = 0;  // StackUnwinder::version() of the rules
   std::vector<std::uint64_t> addresses_;
 };
 

@@ -39,7 +39,7 @@ std::optional<ThreadReport> ask(pid_t tid, int kinds) {
 
 std::optional<ThreadReport> report_of(pid_t tid, int kinds) {
   const auto seen = ask(tid, kinds | WNOWAIT);
-  return !seen || (!seen->ended() && !seen->event()) ? seen : ask(tid, kinds);
+  return !seen || (!seen->ended() && seen->is_for_signal()) ? seen : ask(tid, kinds);
 }
 
 void go_on(pid_t tid, const ThreadReport& stop) {

@@ -14,8 +14,10 @@ struct ThreadReport {
   bool ended() const { return !status || !WIFSTOPPED(*status); }
   // Of a stop:
   int signal() const { return *status >> 8 & 0xff; }
-  int event() const { return *status >> 16; }  // PTRACE_EVENT_…; 0: it has stopped for a signal that is to be delivered
-  int signal_to_deliver() const { return event() ? 0 : signal(); }
+  int event() const { return *status >> 16; }  // PTRACE_EVENT_…
+  // Whether it has stopped for a signal that is to be delivered, not for an event or a system call (0x80).
+  bool is_for_signal() const { return event() == 0 && signal() < 0x80; }
+  int signal_to_deliver() const { return is_for_signal() ? signal() : 0; }
 };
 
 // The report of one thread, if it has any; never blocks. `kinds`: WSTOPPED, WEXITED, or both.
