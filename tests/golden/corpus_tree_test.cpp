@@ -47,6 +47,7 @@ class FakeTarget final : public engine::TracedTarget {
   const target::TargetEnv& env() override { return env_; }
   const target::TargetEnv& known_env() const override { return env_; }
   bool is_alive() override { return true; }
+  Result<void> prepare_stacks() override { return {}; }  // as a process
 
  private:
   target::FixedTargetEnv& env_;

@@ -20,8 +20,8 @@ struct FrameRow {
 using FrameRows = std::vector<FrameRow>;
 
 // The rows of a module, sorted. Empty: it has no table of its frames (.eh_frame_hdr), nonsense in it, or more than
-// `most` rows. What a hostile file makes of its frames may take any time to read: after `cpu_ns` the rest is left out.
-FrameRows frame_rows(Dwfl_Module* module, std::size_t most, std::int64_t cpu_ns = 2'000'000'000);
+// `most` rows. After `cpu_ns` of CPU time the rest is left out.
+FrameRows frame_rows(Dwfl_Module* module, std::size_t most, std::int64_t cpu_ns);
 
 // Appends the rules of a module at [start, end), which lies behind all others. If `rules` would become more than
 // `most`, no rule says anything of the module.

@@ -14,6 +14,8 @@ using testing::IsEmpty;
 
 constexpr std::uint64_t kRule = KEVT_STACK_RULE(KEVT_STACK_FROM_SP, 0, 16, 0);
 
+constexpr std::int64_t kEnoughNs = 60'000'000'000;
+
 MATCHER_P2(IsRule, start, rule, "") { return arg.start == start && arg.rule == rule; }
 
 TEST(FrameRules, KeepSignedDistances) {
@@ -66,14 +68,14 @@ class FrameRowsTest : public testing::Test {
 };
 
 TEST_F(FrameRowsTest, AreSortedAndMostlyRules) {
-  const auto rows = frame_rows(module_, 1 << 20);
+  const auto rows = frame_rows(module_, 1 << 20, kEnoughNs);
   ASSERT_GT(rows.size(), 1000u);
   EXPECT_TRUE(std::ranges::is_sorted(rows, {}, &FrameRow::offset));
   EXPECT_EQ(std::ranges::adjacent_find(rows, {}, &FrameRow::offset), rows.end());
   EXPECT_LT(std::ranges::count(rows, std::uint64_t{KEVT_STACK_NO_RULE}, &FrameRow::rule) * 4, std::ssize(rows));
 }
 
-TEST_F(FrameRowsTest, AreNoneWhereTheyAreTooMany) { EXPECT_THAT(frame_rows(module_, 1000), IsEmpty()); }
+TEST_F(FrameRowsTest, AreNoneWhereTheyAreTooMany) { EXPECT_THAT(frame_rows(module_, 1000, kEnoughNs), IsEmpty()); }
 
 TEST_F(FrameRowsTest, EndWhenTheTimeIsOver) {
   const auto rows = frame_rows(module_, 1 << 20, 0);

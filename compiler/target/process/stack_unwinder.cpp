@@ -24,6 +24,7 @@
 #include <utility>
 
 #include "common/abi/hit_stack.h"
+#include "common/clock.h"
 #include "common/page.h"
 #include "compiler/target/elf/mapped_file.h"
 #include "compiler/target/elf/private_elf.h"
@@ -34,6 +35,8 @@ namespace kevt::target {
 namespace {
 
 constexpr std::size_t kMaxUnknownPages = 256;
+// Of CPU time: what a hostile file makes of its frames may take any time to read.
+constexpr std::int64_t kMostOfAFileNs = 2'000'000'000, kMostOfAllFilesNs = 10'000'000'000;
 
 // CFI is in the file itself; files with debug information are not looked for.
 int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, const char*, GElf_Word, char**) {
@@ -108,8 +111,8 @@ struct StackUnwinder::State {
   std::vector<std::uint64_t> frames;
   std::uint64_t unknown = 0;  // the address where the last stack ended
   std::unordered_set<std::uint64_t> unknown_pages;
-  std::map<const FileContents*, FrameRows> rows;  // of `files`
-  FrameRows other_rows;                           // of the vdso
+  std::map<const FileContents*, FrameRows> rows;  // of `files`; nullptr: of the vdso
+  std::int64_t cpu_left_ns = kMostOfAllFilesNs;   // for reading rows
   std::uint64_t version = 1;
 
   ~State() {
@@ -230,7 +233,8 @@ Result<void> StackUnwinder::State::load() {
   dwfl = fresh;
   if (files.by_address != opened.by_address) ++version;  // `opened`: the former ones
   std::erase_if(rows, [this](const auto& of_file) {
-    return std::ranges::none_of(files.by_address, [&](const auto& one) { return one.second == of_file.first; });
+    const auto is_of = [&](const auto& one) { return one.second == of_file.first; };
+    return of_file.first && std::ranges::none_of(files.by_address, is_of);
   });
   return {};
 }
@@ -261,9 +265,12 @@ void StackUnwinder::State::run() {
 const FrameRows& StackUnwinder::State::rows_of(Dwfl_Module* module, std::uint64_t start, std::size_t most) {
   static const FrameRows kNone;
   const auto contents = files.by_address.find(start);
-  if (contents == files.by_address.end()) return other_rows = frame_rows(module, most);
-  const auto [known, is_new] = rows.try_emplace(contents->second);
-  if (is_new) known->second = frame_rows(module, most);
+  const auto [known, is_new] = rows.try_emplace(contents == files.by_address.end() ? nullptr : contents->second);
+  if (is_new && cpu_left_ns > 0) {
+    const std::uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
+    known->second = frame_rows(module, most, std::min(cpu_left_ns, kMostOfAFileNs));
+    cpu_left_ns -= static_cast<std::int64_t>(clock_ns(CLOCK_THREAD_CPUTIME_ID) - began);
+  }
   return known->second.size() <= most ? known->second : kNone;
 }
 
