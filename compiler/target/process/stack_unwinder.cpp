@@ -91,6 +91,7 @@ std::span<const std::uint8_t> own_vdso() {
   return {at, header.e_shoff + std::size_t{header.e_shnum} * sizeof(Elf64_Shdr)};
 }
 
+bool is_vdso(std::string_view module) { return module.starts_with("[vdso: "); }
 // Whether a module's name is a file's. The agent's code lies in memory without a file (memfd).
 bool is_file(const char* module) { return module && std::strncmp(module, "/memfd:", 7) != 0; }
 
@@ -122,7 +123,7 @@ struct StackUnwinder::State {
   Result<Files> open_files() const;
   bool knows(std::uint64_t address);
   bool is_code_of_a_file(std::uint64_t address) const;
-  const FrameRows& rows_of(Dwfl_Module* module, std::uint64_t start, std::size_t most);
+  const FrameRows& rows_of(Dwfl_Module* module, std::string_view name, std::uint64_t start, std::size_t most);
   void run();
 };
 
@@ -145,7 +146,7 @@ struct StackUnwinder::Callbacks {
       const auto found = self.files.by_address.find(base);
       if (found == self.files.by_address.end()) return -1;
       if (auto opened = open_private_elf(*found->second, tells_frames)) *elf = opened->release();
-    } else if (const auto vdso = own_vdso(); !vdso.empty() && std::strncmp(name, "[vdso: ", 7) == 0) {
+    } else if (const auto vdso = own_vdso(); !vdso.empty() && is_vdso(name)) {
       *elf = elf_memory(const_cast<char*>(reinterpret_cast<const char*>(vdso.data())), vdso.size());
     }
     if (*elf) *file_name = ::strdup(name);
@@ -261,11 +262,14 @@ void StackUnwinder::State::run() {
   if (frames.empty()) frames.push_back(sample.pc);
 }
 
-// A file's rows are read once, as long as it is mapped.
-const FrameRows& StackUnwinder::State::rows_of(Dwfl_Module* module, std::uint64_t start, std::size_t most) {
+// A file's rows are read once, as long as it is mapped. A file that could not be read has none.
+const FrameRows& StackUnwinder::State::rows_of(Dwfl_Module* module, std::string_view name, std::uint64_t start,
+                                               std::size_t most) {
   static const FrameRows kNone;
   const auto contents = files.by_address.find(start);
-  const auto [known, is_new] = rows.try_emplace(contents == files.by_address.end() ? nullptr : contents->second);
+  const bool has_contents = contents != files.by_address.end();
+  if (!has_contents && !is_vdso(name)) return kNone;
+  const auto [known, is_new] = rows.try_emplace(has_contents ? contents->second : nullptr);
   if (is_new && cpu_left_ns > 0) {
     const std::uint64_t began = clock_ns(CLOCK_THREAD_CPUTIME_ID);
     known->second = frame_rows(module, most, std::min(cpu_left_ns, kMostOfAFileNs));
@@ -285,7 +289,7 @@ std::vector<kevt_stack_rule> StackUnwinder::rules(std::size_t most) {
     Dwarf_Addr end = 0;
     dwfl_module_info(module, nullptr, nullptr, &end, nullptr, nullptr, nullptr, nullptr);
     if (is_file(name) && rules.size() < room)
-      append_rules(state.rows_of(module, start, room - rules.size()), start, end, room, rules);
+      append_rules(state.rows_of(module, name, start, room - rules.size()), start, end, room, rules);
     return int{DWARF_CB_OK};
   };
   dwfl_getmodules(state_->dwfl, add, &request, 0);
