@@ -161,7 +161,7 @@ class KilledTracer(Attached):
         target = Target(self, [os.path.join(PROGRAMS, "storms")])
         text = text_of(target.pid, "/")
         killed = rounds = 0
-        while killed < ROUNDS // 4:  # in each round threads stop somewhere else
+        while killed < ROUNDS // 6:  # in each round threads stop somewhere else
             front, said, _ = self.attach_until(target, STORM, KEVT_END_AT_SIGNAL=int(signal.SIGTRAP))
             self.assert_left(target, text, front, said)
             killed += front.returncode != 0
