@@ -96,6 +96,27 @@ class StackCounts(ProcessTest):
         with open(path, encoding="utf-8") as file:
             self.assert_folded(file, text)
 
+    def test_a_tree_shows_the_ways_that_weigh_enough(self):
+        path = self.path("towers.tree")
+        text, said = self.run_with("--stack", "-f", "tree", "-o", path, "-e", TOP)
+        self.assert_counted(said)
+        found = collections.Counter()
+        names = []  # from the root to the row
+        with open(path, encoding="utf-8") as file:
+            rows = file.read().splitlines()[1:]
+        for row in rows:
+            weight, own, indent, name = re.fullmatch(r" *(\d+) +[\d.]+ +(\d+)  ( *)(\S.*)", row).groups()
+            if not names:
+                self.assertEqual((int(weight), name), (TOTAL, "all"))
+            names[len(indent) // 2:] = [name]
+            if name == "top":
+                self.assertEqual(own, weight)
+                found["".join(name for name in names if name in ("a", "b", "c"))] += int(weight)
+        # Less than 0.5 % is left out, of the main thread's and of the other threads' stacks each.
+        for way, count in ways_of(text).items():
+            self.assertTrue(0 <= count - found.pop(way, 0) < 0.01 * TOTAL, f"{way}: {count}")
+        self.assertFalse(found)
+
     def test_records_have_all_of_a_stack(self):
         path = self.path("towers.dat")
         text, said = self.run_with("--stack", "-o", path, "-e", TOP)
