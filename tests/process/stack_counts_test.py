@@ -19,6 +19,22 @@ TOTAL = (THREADS + 1) * CALLS
 KEPT = 16  # addresses of a stack key, with that of top() itself
 
 
+# Calls getppid under 3^11 stacks, each other than the rest.
+MANY = """
+import itertools, os
+def go(way):
+    if not way:
+        os.getppid()
+        return 0
+    turn, rest = way[0], way[1:]
+    if turn == 0: return list(map(lambda _: go(rest), (1,)))
+    if turn == 1: return sorted((1,), key=lambda _: go(rest) and 0)
+    return max((1,), key=lambda _: go(rest) and 0)
+for way in itertools.product((0, 1, 2), repeat=11): go(way)
+"""
+MANY_CALLS = 3 ** 11
+
+
 def ways_of(text):
     ways = collections.Counter()
     for way, count in re.findall(r"^([abc]+) (\d+)$", text, re.M):
@@ -116,6 +132,19 @@ class StackCounts(ProcessTest):
         for way, count in ways_of(text).items():
             self.assertTrue(0 <= count - found.pop(way, 0) < 0.01 * TOTAL, f"{way}: {count}")
         self.assertFalse(found)
+
+    def test_hits_without_room_are_lost_and_told(self):
+        path = self.path("many.folded")
+        command = [KEVTRACE, "run", "--stack", "-o", path, "-e", "p:ask libc:getppid", "--", "/usr/bin/python3", "-S", "-c", MANY]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=600)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        counts = re.search(r"^ask: hits (\d+) = recorded 0 \+ aggregated (\d+) \+ filtered 0 \+ lost (\d+) \+ missed 0$", done.stderr, re.M)
+        hits, aggregated, lost = map(int, counts.groups())
+        self.assertEqual((hits, aggregated + lost), (MANY_CALLS, MANY_CALLS))
+        self.assertGreater(lost, 0)
+        self.assertIn(f"{lost} hits are in no stack: there was no memory for more stacks\n", done.stderr)
+        with open(path, encoding="utf-8") as file:
+            self.assertEqual(sum(int(line.rpartition(" ")[2]) for line in file), aggregated)
 
     def test_records_have_all_of_a_stack(self):
         path = self.path("towers.dat")
