@@ -17,7 +17,6 @@
 #include "compiler/pipeline/front.h"
 #include "compiler/pipeline/place_glob.h"
 #include "compiler/pipeline/shorthand.h"
-#include "compiler/pipeline/usdt.h"
 #include "compiler/sema/filter.h"
 #include "compiler/target/fixed_target.h"
 #include "grammar/parse.h"
@@ -140,9 +139,8 @@ void Pass::report(std::size_t index, std::vector<diag::Diagnostic> mistakes) {
                                       source.text.substr(0, 1)));
   }
   if (one_kernel_) say_since_when(source, mistakes);
-  if (pipeline::usdt_in(source.text))
-    mistakes.front().notes.push_back(
-        {"`FILE:PROVIDER:NAME` is a marker (USDT): `run`, `mount` and `explain` know its places in the program"});
+  if (const auto meaning = pipeline::what_shorthand_means(source.text); !meaning.empty())
+    mistakes.front().notes.push_back({std::string(meaning)});
   ++result_.wrong_definitions;
   for (diag::Diagnostic& mistake : mistakes) result_.mistakes.push_back(locate(std::move(mistake), source));
 }

@@ -21,7 +21,7 @@
 #include "cli/definitions/injections.h"
 #include "common/error.h"
 #include "common/print.h"
-#include "compiler/pipeline/usdt.h"
+#include "compiler/pipeline/shorthand.h"
 #include "compiler/script/event_name.h"
 #include "grammar/parse.h"
 #include "grammar/parse_script.h"
@@ -93,7 +93,7 @@ std::optional<model::EventName> Collector::add_definition(Source source, std::st
       needs_names_ ? script::name_definition(body.empty() ? source.text : body, request_.dialect) : std::nullopt;
   texts_.definitions.push_back(std::move(source));
   texts_.names.push_back(named ? std::optional(std::move(named->name)) : std::nullopt);
-  if (auto marker = pipeline::nameless_usdt(texts_.definitions.back().text)) texts_.names.back() = *std::move(marker);
+  if (auto event = pipeline::shorthand_event(texts_.definitions.back().text)) texts_.names.back() = *std::move(event);
   if (texts_.names.back()) texts_.instance(instance_).events.insert(*texts_.names.back());
   return texts_.names.back();
 }

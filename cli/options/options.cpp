@@ -258,6 +258,9 @@ void add_list(CLI::App& app, ListOptions& list) {
   verb->add_flag_callback(
       "--usdt", [&] { list.what = What::Usdt; }, "markers (USDT): PROVIDER:NAME, places and arguments");
   verb->add_flag_callback(
+      "-L,--lines", [&] { list.what = What::Lines; },
+      "lines of the source with their variables: of FUNCTION, or SOURCE[:FROM[-TO]]");
+  verb->add_flag_callback(
       "--events", [&] { list.what = What::Events; }, "kinds of events, and which runtime runs them");
   verb->add_flag_callback(
       "--regs", [&] { list.what = What::Registers; }, "registers a fetch-arg can name, and their role");
@@ -275,6 +278,8 @@ examples:
   kevtrace list /usr/bin/sqlite3
   kevtrace list 'open*' /usr/lib/x86_64-linux-gnu/libc.so.6 -v
   kevtrace list --usdt 'python:gc*' /usr/bin/python3.11
+  kevtrace list -L area_of ./shapes
+  kevtrace list -L shapes.c:30-50 ./shapes
   kevtrace list --types)");
 }
 

@@ -60,7 +60,7 @@ struct CompileOptions {
 };
 
 struct ListOptions {
-  enum class What : std::uint8_t { Functions, Usdt, Events, Registers, Types } what = What::Functions;
+  enum class What : std::uint8_t { Functions, Usdt, Lines, Events, Registers, Types } what = What::Functions;
   std::vector<std::string> words;  // with '/': a program or library; else names to list, may have * and ?
   bool verbose = false;
 };

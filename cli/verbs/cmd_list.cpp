@@ -6,6 +6,7 @@
 // Addresses are those of the file (as nm prints them), sizes bytes; one line per name and version, in
 // the order of names. -v plans a probe for each: jump, int3 with the reason, or refused with the reason.
 // Aliases of one address are planned once. --usdt lists markers: PROVIDER:NAME, how many places it has, its arguments.
+// -L lists lines of the source (list_lines.cpp).
 #include <fmt/format.h>
 #include <fnmatch.h>
 #include <unistd.h>
@@ -17,6 +18,7 @@
 #include <set>
 #include <sstream>
 
+#include "cli/definitions/list_lines.h"
 #include "cli/definitions/list_words.h"
 #include "cli/exit_status.h"
 #include "cli/reporter.h"
@@ -271,6 +273,8 @@ int list(const ListOptions& options, const GlobalOptions& global) {
       return list_functions(options, report);
     case ListOptions::What::Usdt:
       return list_usdt(options, report);
+    case ListOptions::What::Lines:
+      return list_lines(options, report);
     case ListOptions::What::Events:
       print_event_kinds();
       return kOk;

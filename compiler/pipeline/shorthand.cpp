@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "compiler/pipeline/place_glob.h"
+#include "compiler/pipeline/source_line.h"
 #include "compiler/pipeline/usdt.h"
 
 namespace kevt::pipeline {
@@ -37,12 +38,28 @@ std::optional<std::string> joined_place(std::string_view line) {
 
 }  // namespace
 
+std::optional<model::EventName> shorthand_event(std::string_view line) {
+  auto marker = nameless_usdt(line);
+  return marker ? marker : nameless_line(line);
+}
+
+std::string_view what_shorthand_means(std::string_view line) {
+  if (usdt_in(line))
+    return "`FILE:PROVIDER:NAME` is a marker (USDT): `run`, `mount` and `explain` know its places in the program";
+  if (line_in(line))
+    return "`FILE:SOURCE:LINE` is a line of the source: `run`, `mount` and `explain` know its places in the program";
+  return "";
+}
+
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_shorthand(std::string_view line,
                                                                                           const target::TargetEnv& env,
                                                                                           Globs globs) {
   const std::optional<std::string> joined = joined_place(line);
-  auto markers = expand_usdt(joined ? std::string_view(*joined) : line, env);
+  const std::string_view whole = joined ? std::string_view(*joined) : line;
+  auto markers = expand_usdt(whole, env);
   if (!markers || *markers) return markers;
+  auto lines = expand_line(whole, env);
+  if (!lines || *lines) return lines;
   if (joined) return std::vector<std::string>{*joined};
   if (globs == Globs::OfNamedFiles && (env.is_running_kernel() || !names_file(line))) return std::nullopt;
   return expand_place_glob(line, env);

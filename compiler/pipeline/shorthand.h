@@ -2,6 +2,7 @@
 // replaced before parsing, so listings show only lines that a kernel accepts.
 //
 //   p:ev app:provider:marker n=$arg1          uprobes at all places of the marker (usdt.h)
+//   p:ev app:shapes.c:42 scale s->w            uprobes at all places of the line, with its variables (source_line.h)
 //   p libc:*alloc n=%di                       a line for each function that matches (place_glob.h)
 //   p:ev app:Shape::scale(int, double)        a name of the source, with blanks between its parentheses
 #pragma once
@@ -14,9 +15,15 @@
 #include <vector>
 
 #include "compiler/diag/diagnostic.h"
+#include "compiler/model/histogram.h"
 #include "compiler/target/target_env.h"
 
 namespace kevt::pipeline {
+
+// The event of a definition without a name whose place is a marker or a line; nullopt for every other definition.
+std::optional<model::EventName> shorthand_event(std::string_view line);
+// If the definition's place is a marker or a line, a sentence that says so; else empty.
+std::string_view what_shorthand_means(std::string_view line);
 
 // Which globs in places are expanded. The files of a mount answer as a kernel's do, and a kernel refuses each of them:
 // there only globs in a named program or library count, which no kernel's line means.

@@ -10,26 +10,12 @@
 
 #include "common/error.h"
 #include "compiler/pipeline/usdt_operand.h"
+#include "compiler/pipeline/words.h"
 #include "grammar/parse_definition_text.h"
 
 namespace kevt::pipeline {
 
 namespace {
-
-struct Word {
-  std::string_view text;
-  std::uint32_t column = 0;
-};
-
-std::vector<Word> words_of(std::string_view line) {
-  std::vector<Word> words;
-  for (std::size_t at = line.find_first_not_of(" \t"); at < line.size(); at = line.find_first_not_of(" \t", at)) {
-    const std::size_t end = std::min(line.find_first_of(" \t", at), line.size());
-    words.push_back({line.substr(at, end - at), static_cast<std::uint32_t>(at)});
-    at = end;
-  }
-  return words;
-}
 
 // The group that perf gives to such events.
 std::string group_of(const UsdtName& marker) { return "sdt_" + std::string(marker.provider); }
@@ -217,14 +203,7 @@ std::optional<UsdtName> usdt_name(std::string_view place) {
   return made;
 }
 
-std::optional<UsdtName> usdt_in(std::string_view line) {
-  constexpr std::string_view kBlanks = " \t";
-  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-  if (line.empty() || (line[0] != 'p' && line[0] != 'r')) return std::nullopt;
-  line.remove_prefix(std::min(line.find_first_of(kBlanks), line.size()));
-  line.remove_prefix(std::min(line.find_first_not_of(kBlanks), line.size()));
-  return usdt_name(line.substr(0, line.find_first_of(kBlanks)));
-}
+std::optional<UsdtName> usdt_in(std::string_view line) { return usdt_name(place_in(line)); }
 
 std::optional<model::EventName> nameless_usdt(std::string_view line) {
   const auto marker = usdt_in(line);

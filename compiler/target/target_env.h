@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/target/line_places.h"
 #include "compiler/target/types/type_table.h"
 
 namespace kevt::target {
@@ -100,6 +101,11 @@ class TargetEnv {
   // names.
   virtual std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view, std::string_view,
                                                                       std::string_view) const {
+    return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
+  }
+  // The places of a line of the source of a program or library. NotFound: `candidates` are lines near it, or files and
+  // functions with similar names; NotUnique: the files or functions that are meant.
+  virtual std::expected<LinePlaces, LookupError> find_line(const LineQuestion&) const {
     return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
   }
   // Whether a module that is not loaded may be loaded later: there is such a library. "": whether a function that no

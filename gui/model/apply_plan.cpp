@@ -21,6 +21,15 @@ QString nameOfListing(const QString& line) {
   return has_group || !line.startsWith(QLatin1String("s:")) ? name : QStringLiteral("synthetic/") + name;
 }
 
+namespace {
+
+// Whether each of the lines is there: an event may have several probes.
+bool has_all(const QStringList& there, const QString& lines) {
+  return std::ranges::all_of(lines.split(QLatin1Char('\n')), [&](const QString& line) { return there.contains(line); });
+}
+
+}  // namespace
+
 std::vector<PlanStep> planApply(const QString& text, const CheckedText& checked, const QString& present,
                                 const std::set<QString>& owned, bool writes_out) {
   const QStringList lines = text.split(QLatin1Char('\n'));
@@ -44,8 +53,8 @@ std::vector<PlanStep> planApply(const QString& text, const CheckedText& checked,
       step.present = found->second.join(QLatin1Char('\n'));
       // The directory may list an event with names that only types resolve, if it was written before the window knew
       // the types.
-      const bool is_same = found->second.contains(right.listing.trimmed()) ||
-                           (is_written_out && found->second.contains(right.written_out));
+      const bool is_same = has_all(found->second, right.listing.trimmed()) ||
+                           (is_written_out && has_all(found->second, right.written_out));
       step.kind = is_same                ? PlanStep::Kind::Keep
                   : owned.contains(name) ? PlanStep::Kind::Change
                                          : PlanStep::Kind::Conflict;

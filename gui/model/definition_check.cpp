@@ -13,6 +13,7 @@
 #include "compiler/diag/diagnostic.h"
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/front.h"
+#include "compiler/pipeline/shorthand.h"
 #include "compiler/script/check_triggers.h"
 #include "compiler/sema/advice.h"
 #include "compiler/sema/filter.h"
@@ -81,6 +82,9 @@ class Checker {
 
   void definition(std::size_t index) {
     const model::ScriptLine& line = script_.lines[index];
+    auto expanded = pipeline::expand_shorthand(line.body_text(), env_, pipeline::Globs::OfNamedFiles);
+    if (!expanded) return report(index, line.body_text(), line.body.begin, std::move(expanded.error()));
+    if (*expanded) return short_form(index, **expanded);
     diag::Sink sink;
     const ParsedLines::Entry& known = parsed_.of(std::string(line.body_text()));
     auto statement = known.statement;
@@ -92,6 +96,39 @@ class Checker {
       if (laid_out && sink.empty()) take(index, *std::move(laid_out));
     }
     for (diag::Diagnostic& mistake : sink.take()) report(index, line.body_text(), line.body.begin, std::move(mistake));
+  }
+
+  // A marker, a line of the source or a glob: several probes of one event, or of several. The definitions that it means
+  // are in no text, so a mistake in them is shown at the beginning of the line.
+  void short_form(std::size_t index, const std::vector<std::string>& meant) {
+    const model::ScriptLine& line = script_.lines[index];
+    for (const std::string& one : meant) {
+      diag::Sink sink;
+      auto statement = grammar::parse_line_leniently(one, grammar::EventsFile::Dynamic, sink);
+      auto laid_out = statement && std::holds_alternative<model::Definition>(*statement)
+                          ? pipeline::check_and_lay_out(
+                                std::move(std::get<model::Definition>(*statement)), env_, catalog_,
+                                {.newer_forms = sema::NewerForms::Judged, .catalog = sema::CatalogScope::Partial}, sink)
+                          : std::nullopt;
+      for (diag::Diagnostic& mistake : sink.take()) {
+        mistake.column = 0;
+        mistake.fixits.clear();
+        report(index, line.body_text(), line.body.begin, std::move(mistake));
+      }
+      if (!laid_out) return;
+      const model::Definition& definition = laid_out->checked.definition;
+      const QString listing = fromUtf8(layout::listing(definition, env_.possible_cpus()));
+      const QString group = fromUtf8(definition.group), event = fromUtf8(definition.event);
+      auto* last = result_.right.empty() ? nullptr : &result_.right.back();
+      if (last != nullptr && last->line == static_cast<int>(index) && last->group == group && last->event == event) {
+        last->listing += QLatin1Char('\n') + listing;
+        last->written_out = last->listing;
+        catalog_.add_probe(definition, laid_out->layout);
+        continue;
+      }
+      take(index, *std::move(laid_out));
+      result_.right.back().written_out = result_.right.back().listing = listing;
+    }
   }
 
   void take(std::size_t index, pipeline::LaidOut laid_out) {

@@ -27,11 +27,12 @@ struct Mistake {
 struct RightLine {
   int line = 0;
   QString group, event;
-  QString listing;      // as dynamic_events would have it
-  QString written_out;  // without argument and member names; empty: it has none
-  QString inlay;        // C names and types of its arguments; empty: unknown
-  QString format;       // the format file, with id 0
-  QString filter;       // of a script; empty: none
+  QString listing;  // as dynamic_events would have it: a line for each probe
+  QString
+      written_out;  // for kernels: without the names of arguments and members, and without short forms; may be empty
+  QString inlay;    // C names and types of its arguments; empty: unknown
+  QString format;   // the format file, with id 0
+  QString filter;   // of a script; empty: none
   std::vector<QString> triggers;
   bool is_on = true;
 };

@@ -42,6 +42,7 @@ class World:
         self.own = f"p:step {'ksys_lseek' if self.is_kernel else 'steps:step'} net={first}:be32 oct={first}:o32 text=@{text}:string(\\3) i={first}:u64"
         self.real = "p:step steps:step x=%xmm0:f64 i=%di:s64"
         self.globbed = "p:step ksys_lsee? i=$arg2:u64" if self.is_kernel else "p:step steps:ste? i=%di:s64"
+        self.line = "p:kprobes/step steps:step:0 i"  # the first line of a function
         self.caller = "do_syscall_64" if self.is_kernel else "run"
         self.stack_option = "options/stacktrace" if self.is_kernel else "options/userstacktrace"
         self.command = ["/usr/bin/python3", "-S", "-c", SEEKS] if self.is_kernel else [STEPS]

@@ -67,7 +67,7 @@ class Three:
         files = [(f"events/kprobes/{event}/filter", text) for event, text in self.filters]
         files += [(f"events/kprobes/{event}/trigger", text) for event, text in self.triggers]
         texts = [getattr(world, one) for one in self.definitions]
-        names = [re.match(r"\w:(\w+)", text)[1] for text in texts]
+        names = [re.match(r"\w:(?:\w+/)?(\w+)", text)[1] for text in texts]
         mount, trace = mounted(world, *texts, on=names, files=files)
         with_mount(mount, lambda: self.compare(trace))
 
@@ -141,6 +141,27 @@ def statistics_in_script(world):
 def statistics_in_mount(world):
     mount, _ = mounted(world, world.step, files=[("events/kprobes/step/trigger", STATISTICS)])
     with_mount(mount, lambda: has_statistics(mount.read("events/kprobes/step/hist")))
+
+
+WHOLE_STACKS = f"hist:keys=stacktrace.full {OURS}"
+
+
+def has_whole_stacks(world, text):
+    expect((len(re.findall(r"^{ (?:common_)?stacktrace:", text, re.MULTILINE)), "} hitcount:        100\n" in text), (1, True))
+    expect(re.search(rf"^ +{world.caller}\+0x", text, re.MULTILINE) is not None, True)
+
+
+def whole_stacks_in_run(world):
+    has_whole_stacks(world, run(world, "-e", world.step, "--hist", f"step: {WHOLE_STACKS.removeprefix('hist:')}"))
+
+
+def whole_stacks_in_script(world):
+    has_whole_stacks(world, run(world, "-p", written(world, world.step, "  enable 0", f"  trigger {WHOLE_STACKS}")))
+
+
+def whole_stacks_in_mount(world):
+    mount, _ = mounted(world, world.step, files=[("events/kprobes/step/trigger", WHOLE_STACKS)])
+    with_mount(mount, lambda: has_whole_stacks(world, mount.read("events/kprobes/step/hist")))
 
 
 def counted_in_run(world):
@@ -503,14 +524,12 @@ def statistics_in_window(world):
         expect(window.do("counted", "100"), "~ 3997696-4030463\t100\t100.00 %\t4 000 000\t4 000 099\t4000049.50\n")
 
 
-def globbed_in_window(world):
-    """The editor looks for a function of that name; the page Directory hands the line on."""
+def whole_stacks_in_window(world):
     with Window(world) as window:
-        window.start()
-        window.do("file", "dynamic_events", world.globbed)
-        window.do("switch", "step", "1")
+        window.start(world.step)
+        window.do("trigger", "step", WHOLE_STACKS)
         window.hit()
-        expect(numbers(window.seen(lambda text: len(numbers(text, "step")) >= 100), "step"), ALL)
+        has_whole_stacks(world, window.shown("events/kprobes/step/hist", lambda text: "Hits: 100" in text))
 
 
 def latencies_in_window(world):
@@ -647,7 +666,8 @@ def table(world, runtime):
         "names and types of arguments": Three(["typed"], step=ALL).cells(),
         "types `be32`, `o32`, `string(LENGTH)`": Three(["own"], step=ALL, also=is_own).cells(),
         "floating point": Three(["real"], step=ALL, also=has_floats).cells(),
-        "globs in places": {**Three(["globbed"], step=ALL).cells(), "window": globbed_in_window},
+        "globs in places": Three(["globbed"], step=ALL).cells(),
+        "lines of the source, local variables": Three(["line"], step=ALL).cells(),
         "filters": Three(["step"], filters=[("step", f"i == {value(5)}")], step=[5]).cells(),
         "trigger `traceoff`, `if`": Three(["step", "other"], triggers=[("step", f"traceoff if i == {value(50)}")], step=list(range(51)),
                                           other=list(range(50))).cells(),
@@ -660,6 +680,8 @@ def table(world, runtime):
         "trigger `hist`": {"command line": counted_in_run, "script": counted_in_script, "mount": counted_in_mount},
         "`.loglinear`, `.min .max .avg` of `hist`": {"command line": statistics_in_run, "script": statistics_in_script, "mount": statistics_in_mount,
                                                      "window": statistics_in_window},
+        "`stacktrace.full` of `hist`": {"command line": whole_stacks_in_run, "script": whole_stacks_in_script, "mount": whole_stacks_in_mount,
+                                        "window": whole_stacks_in_window},
         "`hist` variables, synthetic events": {"command line": latencies_in_run, "script": latencies_in_script, "mount": latencies_in_mount},
         "a stack for every record": {"command line": all_stacks_in_run, "script": all_stacks_in_script, "mount": all_stacks_in_mount},
         "instances": {"command line": instance_in_run, "script": instance_in_script, "mount": instance_in_mount},
@@ -681,6 +703,7 @@ def table(world, runtime):
         answers = "no: over a kernel it answers as the kernel does, which knows no globs"
         rows["globs in places"] |= {"mount": answers, "window": answers}
         rows["injection"] = dict.fromkeys(DOORS, "no: the kernel's way is never changed")
+        rows["lines of the source, local variables"] = dict.fromkeys(DOORS, "no: a kernel's BTF has no lines (those of programs, by bpf: `guest_hooks`)")
         rows["floating point"] = dict.fromkeys(DOORS, "no: the kernel saves no vector registers where it is probed")
     else:
         rows["the kernel's own events"] = dict.fromkeys(DOORS, "no: a process has none")

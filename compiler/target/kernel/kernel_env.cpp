@@ -23,6 +23,7 @@
 #include "compiler/target/elf/usdt.h"
 #include "compiler/target/glob_matches.h"
 #include "compiler/target/near_misses.h"
+#include "compiler/target/types/source_places.h"
 
 namespace kevt::target {
 
@@ -167,6 +168,12 @@ std::expected<std::vector<UsdtSite>, LookupError> KernelEnv::find_usdt(std::stri
   const auto image = ElfImage::open(std::string(module));
   if (!image) return std::unexpected(LookupError{.why = image.error().message()});
   return usdt_sites(*image, module, provider, name);
+}
+
+std::expected<LinePlaces, LookupError> KernelEnv::find_line(const LineQuestion& question) const {
+  if (!question.module.contains('/'))
+    return std::unexpected(LookupError{.why = "the kernel's uprobes take the path of a file"});
+  return lines_of_file(std::string(question.module), question);
 }
 
 // Whether `address` is a trampoline that ftrace made at run time. The symbol that covers `address` does not tell: the

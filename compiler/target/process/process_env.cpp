@@ -29,6 +29,7 @@
 #include "compiler/target/near_misses.h"
 #include "compiler/target/process/process_modules.h"
 #include "compiler/target/types/debug_types.h"
+#include "compiler/target/types/source_places.h"
 
 namespace kevt::target {
 namespace {
@@ -49,6 +50,7 @@ struct ProcessEnv::State {
   std::vector<Mapping> maps;
   std::vector<Loaded> objects;
   std::map<const Loaded*, DebugTypes> debug;
+  std::map<const Loaded*, SourcePlaces> lines;
   std::map<RemoteAddr, RemoteAddr> choices;  // resolver of an indirect function → the address it chose
 
   // The path of the file here that the target calls `path`.
@@ -185,7 +187,8 @@ Result<void> ProcessEnv::refresh() {
   auto maps = KEVT_TRY(read_maps(state_->pid));
   if (maps.empty() && !state_->maps.empty()) return {};
   std::vector<Loaded> known = std::exchange(state_->objects, {});
-  state_->debug.clear();  // its keys point to the old objects
+  state_->debug.clear();  // its keys point to the old objects, as those of `lines` do
+  state_->lines.clear();
   state_->choices.clear();
   state_->maps = std::move(maps);
   const std::optional<FileId> program = file_id(fmt::format("/proc/{}/exe", state_->pid));
@@ -410,6 +413,17 @@ std::expected<std::vector<UsdtSite>, LookupError> ProcessEnv::find_usdt(std::str
   const auto image = ElfImage::open(state_->path_of(module));
   return image ? usdt_sites(*image, module, provider, name)
                : failure(LookupFailure::NotFound, {}, image.error().message());
+}
+
+std::expected<LinePlaces, LookupError> ProcessEnv::find_line(const LineQuestion& question) const {
+  for (Loaded* loaded : state_->matching(question.module)) {
+    const ElfImage* image = image_of(*loaded);
+    if (!image) continue;
+    SourcePlaces& places = state_->lines.try_emplace(loaded, loaded->open_path).first->second;
+    return places.find(*image, loaded->module.path, question);
+  }
+  if (!question.module.contains('/')) return failure(LookupFailure::ModuleMissing);
+  return lines_of_file(state_->path_of(question.module), question);
 }
 
 bool ProcessEnv::may_be_loaded(std::string_view module) const {

@@ -78,6 +78,8 @@ class ProcessEnv final : public TargetEnv {
   // `module` names a loaded file, or is the path of any file.
   std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view module, std::string_view provider,
                                                               std::string_view name) const override;
+  // Likewise.
+  std::expected<LinePlaces, LookupError> find_line(const LineQuestion& question) const override;
   // True for the path of an existing file, for a file name (libx.so), since that file may lie anywhere, and for a stem
   // (libx) of a file in one of the dynamic linker's default folders. Always true if the process becomes other programs.
   bool may_be_loaded(std::string_view module) const override;

@@ -10,60 +10,21 @@
 // structure that is passed by value, the arguments of the following parameters are unknown.
 #include "compiler/target/types/debug_types.h"
 
-#include <dwarf.h>
-#include <elfutils/libdw.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <deque>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 #include "compiler/target/elf/debug_file.h"
-#include "compiler/target/types/open_dwarf.h"
+#include "compiler/target/types/debug_types_state.h"
+#include "compiler/target/types/dwarf_die.h"
 
 namespace kevt::target {
 
 namespace {
 
 constexpr std::size_t kMaxTypes = 1u << 20;
-constexpr unsigned kMaxScopes = 16;
-
-std::optional<Dwarf_Die> reference(Dwarf_Die& die, unsigned name) {
-  Dwarf_Attribute attribute;
-  Dwarf_Die target;
-  if (dwarf_attr_integrate(&die, name, &attribute) == nullptr || dwarf_formref_die(&attribute, &target) == nullptr)
-    return std::nullopt;
-  return target;
-}
-
-std::optional<std::uint64_t> number(Dwarf_Die& die, unsigned name) {
-  Dwarf_Attribute attribute;
-  Dwarf_Word value = 0;
-  if (dwarf_attr_integrate(&die, name, &attribute) == nullptr || dwarf_formudata(&attribute, &value) != 0)
-    return std::nullopt;
-  return value;
-}
-
-std::string name_of(Dwarf_Die& die) {
-  Dwarf_Attribute attribute;
-  const char* name = dwarf_attr_integrate(&die, DW_AT_name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
-  return name ? name : "";
-}
-
-template <class Visit>
-void each_child(Dwarf_Die& die, Visit visit) {
-  Dwarf_Die child;
-  if (dwarf_child(&die, &child) != 0) return;
-  do {
-    visit(child);
-  } while (dwarf_siblingof(&child, &child) == 0);
-}
-
-bool holds_functions(int tag) {
-  return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_module;
-}
 
 // Whether calls enter the function at `address`; a function of several pieces begins with the first one.
 bool enters_at(Dwarf_Die& die, Dwarf_Addr address) {
@@ -89,29 +50,6 @@ bool find_function(Dwarf_Die& scope, Dwarf_Addr address, unsigned depth, Dwarf_D
 }
 
 }  // namespace
-
-struct DebugTypes::State {
-  std::optional<OpenDwarf> dwarf;
-  std::string why;  // why there is no `dwarf`
-  TypeTable table;
-  std::unordered_map<const void*, TypeId> known;  // by the address of the DIE
-  std::deque<std::pair<Dwarf_Die, TypeId>> open;  // place-holders to be filled
-  std::unordered_map<std::uint64_t, TypeId> functions;
-  std::uint32_t const_ = table.add_name("const ");
-  std::uint32_t volatile_ = table.add_name("volatile ");
-
-  std::optional<Dwarf_Die> unit_of(Dwarf_Addr address);
-  TypeId type_of(Dwarf_Die& die);  // the type that its DW_AT_type refers to; 0: void
-  TypeId take(Dwarf_Die& die);
-  void fill_all();
-  Type convert(Dwarf_Die& die);
-  void convert_base(Dwarf_Die& die, Type& type);
-  void convert_members(Dwarf_Die& die, Type& type);
-  void convert_names(Dwarf_Die& die, Type& type);
-  TypeId add_prototype(Dwarf_Die& die);
-  Type parameters_of(Dwarf_Die& die);
-  void number_parameters(TypeId prototype, bool is_rust);
-};
 
 // Units without address ranges are searched one by one.
 std::optional<Dwarf_Die> DebugTypes::State::unit_of(Dwarf_Addr address) {
@@ -208,12 +146,14 @@ void DebugTypes::State::convert_members(Dwarf_Die& die, Type& type) {
   each_child(die, [&](Dwarf_Die& child) {
     const int tag = dwarf_tag(&child);
     type.has_more = type.has_more || tag == DW_TAG_inheritance || tag == DW_TAG_variant_part;
-    if (tag != DW_TAG_member) return;
+    // A base is a member without a name, whose members are found through it. A virtual base has no fixed place.
+    const bool is_base = tag == DW_TAG_inheritance && !dwarf_hasattr(&child, DW_AT_virtuality);
+    if (tag != DW_TAG_member && !is_base) return;
     const auto location = number(child, DW_AT_data_member_location);
     const auto bits = number(child, DW_AT_data_bit_offset);
     const std::uint64_t offset = bits ? *bits : 8 * location.value_or(0);
     if (offset > ~std::uint32_t{0} || dwarf_hasattr(&child, DW_AT_external)) return;
-    members.push_back({.name = table.add_name(name_of(child)),
+    members.push_back({.name = is_base ? 0 : table.add_name(name_of(child)),
                        .type = type_of(child),
                        .bit_offset = static_cast<std::uint32_t>(offset),
                        .bit_size = static_cast<std::uint32_t>(number(child, DW_AT_bit_size).value_or(0))});
@@ -456,16 +396,18 @@ TypeId DebugTypes::State::add_prototype(Dwarf_Die& die) {
   return prototype;
 }
 
-DebugTypes::DebugTypes(const std::string& path) : state_(std::make_unique<State>()) {
+DebugTypes::State::State(const std::string& path, DwarfSections sections) {
   const DebugFile file = find_debug_file(path);
-  state_->why = file.why;
+  why = file.why;
   if (!file.contents) return;
-  auto dwarf = OpenDwarf::of(file);
-  if (dwarf)
-    state_->dwarf = std::move(*dwarf);
+  auto opened = OpenDwarf::of(file, sections);
+  if (opened)
+    dwarf = std::move(*opened);
   else
-    state_->why = dwarf.error().message();
+    why = opened.error().message();
 }
+
+DebugTypes::DebugTypes(const std::string& path) : state_(std::make_unique<State>(path, DwarfSections::TypesAndLines)) {}
 DebugTypes::DebugTypes(DebugTypes&&) noexcept = default;
 DebugTypes& DebugTypes::operator=(DebugTypes&&) noexcept = default;
 DebugTypes::~DebugTypes() = default;

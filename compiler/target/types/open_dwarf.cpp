@@ -16,21 +16,27 @@
 namespace kevt::target {
 namespace {
 
-// The sections that are read. Those of variables' places, frames, macros and names are large and are not needed.
+// The sections that are read. Those of macros and names are large and are not needed.
 constexpr std::string_view kRead[] = {"abbrev", "addr",     "aranges", "info",        "line", "line_str",
                                       "ranges", "rnglists", "str",     "str_offsets", "types"};
+constexpr std::string_view kPlaces[] = {"frame", "loc", "loclists"};
 
-bool is_read(std::string_view section) {
-  for (const std::string_view prefix : {".debug_", ".zdebug_"})
-    if (section.starts_with(prefix)) return std::ranges::find(kRead, section.substr(prefix.size())) != std::end(kRead);
+bool is_read(std::string_view section, DwarfSections sections) {
+  for (const std::string_view prefix : {".debug_", ".zdebug_"}) {
+    if (!section.starts_with(prefix)) continue;
+    const std::string_view name = section.substr(prefix.size());
+    const bool is_place = std::ranges::find(kPlaces, name) != std::end(kPlaces);
+    return is_place ? sections == DwarfSections::PlacesOfVariables : std::ranges::find(kRead, name) != std::end(kRead);
+  }
   return false;
 }
 
 }  // namespace
 
-Result<OpenDwarf> OpenDwarf::of(std::shared_ptr<FileContents> contents) {
+Result<OpenDwarf> OpenDwarf::of(std::shared_ptr<FileContents> contents, DwarfSections sections) {
   OpenDwarf dwarf;
-  auto elf = KEVT_TRY(open_private_elf(*contents, is_read));
+  auto elf =
+      KEVT_TRY(open_private_elf(*contents, [sections](std::string_view name) { return is_read(name, sections); }));
   contents->close();
   dwarf.contents_ = std::move(contents);
   dwarf.elf_ = std::move(elf);
@@ -40,11 +46,11 @@ Result<OpenDwarf> OpenDwarf::of(std::shared_ptr<FileContents> contents) {
       Error(fmt::format("the debug information of `{}` is damaged: {}", dwarf.contents_->name(), dwarf_errmsg(-1))));
 }
 
-Result<OpenDwarf> OpenDwarf::of(const DebugFile& file) {
+Result<OpenDwarf> OpenDwarf::of(const DebugFile& file, DwarfSections sections) {
   const auto link = find_alternate_file(*file.contents);
-  auto dwarf = of(file.contents);
+  auto dwarf = of(file.contents, sections);
   if (!dwarf || !link) return dwarf;
-  auto alternate = of(link);
+  auto alternate = of(link, DwarfSections::TypesAndLines);
   if (!alternate) return dwarf;  // names and types in the alternate file stay unknown
   dwarf->alternate_ = std::make_unique<OpenDwarf>(std::move(*alternate));
   dwarf_setalt(dwarf->get(), dwarf->alternate_->get());

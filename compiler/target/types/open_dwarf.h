@@ -3,6 +3,7 @@
 
 #include <elfutils/libdw.h>
 
+#include <cstdint>
 #include <memory>
 
 #include "compiler/target/elf/debug_file.h"
@@ -10,11 +11,14 @@
 
 namespace kevt::target {
 
+// Which sections are read: the places of variables are large, and few questions need them.
+enum class DwarfSections : std::uint8_t { TypesAndLines, PlacesOfVariables };
+
 class OpenDwarf {
  public:
   // Opens `file`, whose contents must not be null, and the file that it shares with others (dwz). libdw itself opens no
   // file.
-  static Result<OpenDwarf> of(const DebugFile& file);
+  static Result<OpenDwarf> of(const DebugFile& file, DwarfSections sections = DwarfSections::TypesAndLines);
 
   Dwarf* get() const { return dwarf_.get(); }
 
@@ -23,7 +27,7 @@ class OpenDwarf {
     void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
   };
   OpenDwarf() = default;
-  static Result<OpenDwarf> of(std::shared_ptr<FileContents> contents);
+  static Result<OpenDwarf> of(std::shared_ptr<FileContents> contents, DwarfSections sections);
 
   // Destroyed from the last to the first: each needs those above it.
   std::unique_ptr<OpenDwarf> alternate_;

@@ -38,7 +38,7 @@ struct Type {
   bool is_text = false;          // Integer: a character as `string` understands it
   bool is_reference = false;     // Pointer: of C++, which is written as what it refers to
   bool goes_by_address = false;  // Struct: as a parameter it is passed by its address
-  bool has_more = false;         // Struct: has more than `count` members: bases, variants
+  bool has_more = false;         // Struct: has bases or variants
   std::uint32_t bytes = 0;       // Integer, Enum, Struct, Union
   TypeId target = 0;             // Pointer, Array, Modifier, Prototype, Function; meaningless for other kinds
   std::uint32_t count = 0;       // members, parameters, names, items

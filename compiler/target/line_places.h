@@ -1,0 +1,79 @@
+// Places of a line of the source, and where its variables are there.
+//
+//   int area = s->w * s->h;     // shapes.c:42
+//   ─►  0x11b4 in `area_of`: s in %rbx, scale at +12(%sp)    0x1320, the copy that was inlined into `main`: s in %di
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/target/types/type_table.h"
+
+namespace kevt::target {
+
+// A walk to a variable: begin with `base`; for each of `reads` add it and read 8 bytes there; add `offset`.
+//
+//   in %bx                       base %bx, is_value
+//   at 16 bytes above %sp        base %sp, offset 16
+//   where +8(%bx) points to      base %bx, reads {8}
+//   a pointer in %dx, a length in %cx        base Pieces, which are %dx and %cx, of 8 bytes each
+struct VariableLocation {
+  enum class Base : std::uint8_t {
+    None,  // the variable cannot be read: `why`
+    Register,
+    Address,  // `number`, as the file's own addresses count
+    Constant,
+    Pieces,  // `pieces`, one behind the other; `offset` is in the whole
+  };
+  Base base = Base::None;
+  std::string reg;           // as fetch arguments name it; Base::Register
+  std::uint64_t number = 0;  // Base::Address, Base::Constant
+  std::vector<std::int64_t> reads;
+  std::int64_t offset = 0;
+  bool is_value = false;  // the walk ends in the variable's value; false: in its address
+  std::vector<VariableLocation> pieces;
+  std::uint32_t bytes = 0;  // of a piece
+  std::string why;          // "it is optimized out there"
+
+  bool can_be_read() const { return base != Base::None; }
+  // Whether the value itself is the sum of a register and a number, which no fetch argument can say; what a pointer of
+  // this kind points to can be said.
+  bool is_sum() const { return is_value && offset != 0 && base != Base::Constant; }
+};
+
+struct SourceVariable {
+  std::string name;
+  TypeId type = 0;
+  bool is_parameter = false;
+  VariableLocation location;
+};
+
+// One place where the line's statement begins.
+struct LinePlace {
+  std::string path;                       // the file, as the target names it
+  std::uint64_t offset = 0;               // bytes from the file's start
+  std::uint64_t address = 0;              // as the file's own addresses count
+  std::string function;                   // which has the line; of an inlined copy, the function that was inlined
+  std::string inlined_into;               // the function whose code holds that copy; empty: it is no copy
+  std::vector<SourceVariable> variables;  // those asked for that are in sight there, inner ones first
+};
+
+struct LinePlaces {
+  std::shared_ptr<const TypeTable> types;  // of the variables
+  std::vector<LinePlace> places;           // ascending; never empty
+};
+
+struct LineQuestion {
+  std::string_view module;  // a program or library
+  // The end of a source file's path (`shapes.c`, `lib/shapes.c`), whose line `line` is meant; or a function, whose
+  // first line has the number 0.
+  std::string_view source;
+  std::uint32_t line = 0;
+  std::vector<std::string> names;  // of the variables that are looked for, also global ones
+  bool all_locals = false;         // all parameters and local variables that are in sight
+};
+
+}  // namespace kevt::target

@@ -1,0 +1,108 @@
+// Questions to one DIE, and walks over its children. Only code that uses elfutils includes this header.
+#pragma once
+
+#include <dwarf.h>
+#include <elfutils/libdw.h>
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace kevt::target {
+
+inline constexpr unsigned kMaxScopes = 16;  // namespaces in namespaces
+
+inline std::optional<Dwarf_Die> reference(Dwarf_Die& die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die target;
+  if (dwarf_attr_integrate(&die, name, &attribute) == nullptr || dwarf_formref_die(&attribute, &target) == nullptr)
+    return std::nullopt;
+  return target;
+}
+
+inline std::optional<std::uint64_t> number(Dwarf_Die& die, unsigned name) {
+  Dwarf_Attribute attribute;
+  Dwarf_Word value = 0;
+  if (dwarf_attr_integrate(&die, name, &attribute) == nullptr || dwarf_formudata(&attribute, &value) != 0)
+    return std::nullopt;
+  return value;
+}
+
+inline std::string name_of(Dwarf_Die& die) {
+  Dwarf_Attribute attribute;
+  const char* name = dwarf_attr_integrate(&die, DW_AT_name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
+  return name ? name : "";
+}
+
+template <class Visit>
+void each_child(Dwarf_Die& die, Visit visit) {
+  Dwarf_Die child;
+  if (dwarf_child(&die, &child) != 0) return;
+  do {
+    visit(child);
+  } while (dwarf_siblingof(&child, &child) == 0);
+}
+
+// Whether functions are among the children of a DIE that has no code itself.
+inline bool holds_functions(int tag) {
+  return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_module;
+}
+
+// `name` without the arguments of a template: "larger" of "larger<int>". All instances have the source in common.
+inline std::string_view without_template(std::string_view name) { return name.substr(0, name.find('<')); }
+
+// The source file in which `die` is declared; empty: it is not said. Unlike dwarf_decl_file(), which knows no file of
+// the number 0 (libdw 0.188): since DWARF 5 that is the unit's own.
+inline std::string declaring_file(Dwarf_Die die) {
+  for (unsigned depth = 0; depth < kMaxScopes; ++depth) {
+    Dwarf_Attribute attribute;
+    Dwarf_Die unit, origin;
+    Dwarf_Word index = 0;
+    Dwarf_Files* files = nullptr;
+    std::size_t count = 0;
+    if (dwarf_attr(&die, DW_AT_decl_file, &attribute) != nullptr) {
+      if (dwarf_formudata(&attribute, &index) != 0 || dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr ||
+          dwarf_getsrcfiles(&unit, &files, &count) != 0 || index >= count)
+        return "";
+      const char* name = dwarf_filesrc(files, index, nullptr, nullptr);
+      return name ? name : "";
+    }
+    if ((dwarf_attr(&die, DW_AT_abstract_origin, &attribute) == nullptr &&
+         dwarf_attr(&die, DW_AT_specification, &attribute) == nullptr) ||
+        dwarf_formref_die(&attribute, &origin) == nullptr)
+      return "";
+    die = origin;
+  }
+  return "";
+}
+
+// The line in which a function is declared; where it is not said (Go), the line of its first instruction. 0: unknown.
+inline int declaring_line(Dwarf_Die function) {
+  int line = 0;
+  Dwarf_Die unit;
+  Dwarf_Addr entry = 0;
+  if (dwarf_decl_line(&function, &line) == 0) return line;
+  if (dwarf_entrypc(&function, &entry) != 0 || dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr) return 0;
+  Dwarf_Line* row = dwarf_getsrc_die(&unit, entry);
+  return row != nullptr && dwarf_lineno(row, &line) == 0 ? line : 0;
+}
+
+// Calls visit(FUNCTION, NAME, FILE, LINE) for each function that the unit defines, also for those without code of
+// their own.
+template <class Visit>
+void each_function(Dwarf_Die& scope, unsigned depth, const Visit& visit) {
+  each_child(scope, [&](Dwarf_Die& child) {
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_subprogram) {
+      const int line = declaring_line(child);
+      if (dwarf_hasattr(&child, DW_AT_declaration) || line <= 0) return;
+      const std::string name = name_of(child), file = declaring_file(child);
+      if (!name.empty() && !file.empty()) visit(child, name, file, static_cast<std::uint32_t>(line));
+    } else if (depth < kMaxScopes && holds_functions(tag)) {
+      each_function(child, depth + 1, visit);
+    }
+  });
+}
+
+}  // namespace kevt::target

@@ -1,0 +1,251 @@
+// The line table says which addresses belong to a line; the tree of scopes says whose code they are.
+//
+//   0x1190 is_stmt line 42 column 3     in `main`                         a place
+//   0x1194 is_stmt line 42 column 14    in `main`, the same statement     none
+//   0x1320 is_stmt line 42 column 3     in a copy inlined into `main`     a place
+//
+// Problem: a line has many rows, yet one execution shall be one hit. Idea: one place for each function, or copy of a
+// function that was inlined, that has the line: the lowest address where a statement of it begins. GCC marks the
+// beginnings of statements in optimized code (-gstatement-frontiers), so there a second run of rows that begins in the
+// same column is the same statement again, in a copy of a loop's body, and is a place, too.
+// At the entry of a function that is not optimized, parameters are not in the frame yet: its place is behind the
+// prologue, as debuggers have it.
+#include "compiler/target/types/line_rows.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <utility>
+
+#include "compiler/target/types/dwarf_die.h"
+
+namespace kevt::target {
+
+namespace {
+
+constexpr unsigned kMostScopeDepth = 64;  // blocks and inlined functions in each other
+
+bool is_scope(int tag) {
+  return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block;
+}
+
+bool descend(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scopes& scopes) {
+  bool found = false;
+  each_child(die, [&](Dwarf_Die& child) {
+    if (found || depth > kMostScopeDepth) return;
+    const int tag = dwarf_tag(&child);
+    if (is_scope(tag) && dwarf_haspc(&child, address) > 0) {
+      found = true;
+      scopes.push_back(child);
+      descend(child, address, depth + 1, scopes);
+    } else if (holds_functions(tag)) {
+      found = descend(child, address, depth + 1, scopes);
+    }
+  });
+  return found;
+}
+
+}  // namespace
+
+Scopes scopes_at(Dwarf_Die unit, Dwarf_Addr address) {
+  Scopes scopes;
+  descend(unit, address, 0, scopes);
+  return scopes;
+}
+
+std::optional<std::size_t> innermost_function(const Scopes& scopes) {
+  for (std::size_t i = scopes.size(); i-- > 0;) {
+    Dwarf_Die die = scopes[i];
+    if (dwarf_tag(&die) != DW_TAG_lexical_block) return i;
+  }
+  return std::nullopt;
+}
+std::optional<std::size_t> frame_function(const Scopes& scopes) {
+  for (std::size_t i = scopes.size(); i-- > 0;) {
+    Dwarf_Die die = scopes[i];
+    if (dwarf_tag(&die) == DW_TAG_subprogram) return i;
+  }
+  return std::nullopt;
+}
+
+namespace {
+
+LineRow row_of(Dwarf_Line* line) {
+  LineRow row;
+  bool flag = false;
+  dwarf_lineaddr(line, &row.address);
+  dwarf_lineno(line, &row.line);
+  dwarf_linecol(line, &row.column);
+  if (dwarf_linebeginstatement(line, &flag) == 0) row.begins_statement = flag;
+  if (dwarf_lineendsequence(line, &flag) == 0) row.ends_sequence = flag;
+  if (dwarf_lineprologueend(line, &flag) == 0) row.ends_prologue = flag;
+  row.file = dwarf_linesrc(line, nullptr, nullptr);
+  return row;
+}
+
+// GCC writes its options into DW_AT_producer.
+void read_producer(LineUnit& unit) {
+  Dwarf_Attribute attribute;
+  const char* text =
+      dwarf_attr(&unit.die, DW_AT_producer, &attribute) != nullptr ? dwarf_formstring(&attribute) : nullptr;
+  const std::string_view producer = text != nullptr ? text : "";
+  if (!producer.starts_with("GNU ")) return;
+  const std::size_t level = producer.rfind(" -O");
+  unit.is_optimized = level != std::string_view::npos && !producer.substr(level).starts_with(" -O0");
+  unit.marks_statements = unit.is_optimized;
+}
+
+Dwarf_Addr entry_of(Dwarf_Die& function) {
+  Dwarf_Addr entry = 0;
+  return dwarf_entrypc(&function, &entry) == 0 ? entry : ~Dwarf_Addr{0};
+}
+
+// Where the prologue of the function that begins at `entry` ends; `entry` itself if nothing says so.
+Dwarf_Addr behind_prologue(const LineUnit& unit, Dwarf_Die& function, Dwarf_Addr entry) {
+  std::optional<Dwarf_Addr> second;
+  for (const LineRow& row : unit.rows) {
+    if (row.address <= entry || row.ends_sequence || dwarf_haspc(&function, row.address) <= 0) continue;
+    if (row.ends_prologue) return row.address;
+    if (row.begins_statement && !second) second = row.address;
+  }
+  return unit.is_optimized ? entry : second.value_or(entry);
+}
+
+struct Candidate {
+  const LineRow* row;
+  std::size_t run;  // rows of one run follow each other without a statement of another line between them
+  Scopes scopes;
+};
+
+// The name of the function that has the line in the source: the last one that is declared before it.
+std::string owner_of(const LineUnit& unit, std::string_view file, int line) {
+  std::string owner;
+  std::uint32_t last = 0;
+  Dwarf_Die die = unit.die;
+  each_function(die, 0, [&](Dwarf_Die&, const std::string& name, const std::string& of, std::uint32_t at) {
+    if (at > static_cast<std::uint32_t>(line) || at < last || of != file) return;
+    last = at;
+    owner = without_template(name);
+  });
+  return owner;
+}
+
+// `scopes` up to the innermost function that is called `owner`; empty: there is none.
+Scopes up_to(Scopes scopes, const std::string& owner) {
+  while (const auto function = innermost_function(scopes)) {
+    Dwarf_Die die = scopes[*function];
+    if (without_template(name_of(die)) == owner) return scopes;
+    scopes.resize(*function);
+  }
+  return {};
+}
+
+// A row of the line table: several rows may have one address, which are counted from 0 (GCC's "views").
+struct RowPlace {
+  Dwarf_Addr address = 0;
+  unsigned view = 0;
+};
+
+bool is_entered_by(Dwarf_Die& copy, const RowPlace& row) {
+  return dwarf_tag(&copy) == DW_TAG_inlined_subroutine && entry_of(copy) == row.address &&
+         number(copy, DW_AT_GNU_entry_view).value_or(0) <= row.view;
+}
+
+// Adds the scopes down to an inlined copy of `owner` that is entered at the row. False: there is none.
+bool add_entered(Dwarf_Die& die, const RowPlace& row, const std::string& owner, unsigned depth, Scopes& scopes) {
+  bool found = false;
+  each_child(die, [&](Dwarf_Die& child) {
+    if (found || depth > kMostScopeDepth || !is_scope(dwarf_tag(&child))) return;
+    scopes.push_back(child);
+    found = (is_entered_by(child, row) && without_template(name_of(child)) == owner) ||
+            add_entered(child, row, owner, depth + 1, scopes);
+    if (!found) scopes.pop_back();
+  });
+  return found;
+}
+
+// The scopes of the statement that begins at the row and belongs to the function `owner`. Where a statement has no code
+// of its own, its address is that of the code behind it, which may be of an inlined copy, or of the function behind the
+// copy.
+Scopes scopes_of_statement(const LineUnit& unit, const RowPlace& row, const std::string& owner) {
+  Scopes at = scopes_at(unit.die, row.address);
+  if (Scopes found = up_to(at, owner); !found.empty()) return found;
+  const auto frame = frame_function(at);
+  if (!frame || row.address == 0) return at;
+  Scopes entered(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(*frame) + 1);
+  Dwarf_Die function = entered.back();
+  if (add_entered(function, row, owner, 0, entered)) return entered;
+  Scopes before = up_to(scopes_at(unit.die, row.address - 1), owner);
+  const auto frame_before = frame_function(before);
+  return frame_before && before[*frame_before].addr == at[*frame].addr ? before : at;
+}
+
+// The scopes of the function whose frame it is, without those of copies that were inlined into it.
+Scopes without_copies(Scopes scopes) {
+  const auto is_copy = [](Dwarf_Die die) { return dwarf_tag(&die) == DW_TAG_inlined_subroutine; };
+  scopes.erase(std::ranges::find_if(scopes, is_copy), scopes.end());
+  return scopes;
+}
+
+// The rows of the line that begin statements, by function or inlined copy, in the order of addresses.
+std::map<const void*, std::vector<Candidate>> candidates_of(const LineUnit& unit, std::string_view file, int line) {
+  std::map<const void*, std::vector<Candidate>> found;
+  const std::string owner = owner_of(unit, file, line);
+  std::size_t run = 0, all = 0;
+  RowPlace at;
+  for (const LineRow& row : unit.rows) {
+    at = {.address = row.address, .view = row.address == at.address ? at.view + 1 : 0};
+    const bool is_of_line = row.line == line && row.file != nullptr && row.file == file && !row.ends_sequence;
+    if (!is_of_line && (row.begins_statement || row.ends_sequence)) ++run;
+    if (!is_of_line || !row.begins_statement || all >= kMostLinePlaces) continue;
+    Scopes scopes = scopes_of_statement(unit, at, owner);
+    const auto function = innermost_function(scopes);
+    if (!function) continue;
+    ++all;
+    auto& of_function = found[scopes[*function].addr];
+    if (of_function.empty() || of_function.back().run != run) of_function.push_back({&row, run, std::move(scopes)});
+  }
+  return found;
+}
+
+// One address for each execution of the line's statement in a function.
+std::vector<const Candidate*> places_in(const LineUnit& unit, const std::vector<Candidate>& candidates) {
+  std::vector<const Candidate*> places;
+  for (const Candidate& one : candidates)
+    if (places.empty() || (unit.marks_statements && one.row->column == places.front()->row->column))
+      places.push_back(&one);
+  return places;
+}
+
+}  // namespace
+
+LineUnit read_line_unit(Dwarf_Die die) {
+  LineUnit unit;
+  unit.die = die;
+  read_producer(unit);
+  Dwarf_Lines* lines = nullptr;
+  std::size_t count = 0;
+  if (dwarf_getsrclines(&die, &lines, &count) != 0) return unit;
+  unit.rows.reserve(count);
+  for (std::size_t i = 0; i < count; ++i) unit.rows.push_back(row_of(dwarf_onesrcline(lines, i)));
+  return unit;
+}
+
+std::vector<StatementPlace> places_of_line(const LineUnit& unit, std::string_view file, int line) {
+  std::vector<StatementPlace> places;
+  for (const auto& [_, candidates] : candidates_of(unit, file, line)) {
+    for (const Candidate* one : places_in(unit, candidates)) {
+      StatementPlace place{.address = one->row->address, .scopes = one->scopes};
+      Dwarf_Die function = place.scopes[*innermost_function(place.scopes)];
+      if (dwarf_tag(&function) == DW_TAG_subprogram && entry_of(function) == place.address) {
+        place.address = behind_prologue(unit, function, place.address);
+        place.scopes = without_copies(scopes_at(unit.die, place.address));
+      }
+      if (innermost_function(place.scopes)) places.push_back(std::move(place));
+    }
+  }
+  return places;
+}
+
+}  // namespace kevt::target

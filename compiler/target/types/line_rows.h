@@ -1,0 +1,50 @@
+// The rows of a unit's line table, and the scopes that hold an address. Only code that uses elfutils includes this
+// header.
+#pragma once
+
+#include <elfutils/libdw.h>
+
+#include <cstddef>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+namespace kevt::target {
+
+struct LineRow {
+  Dwarf_Addr address = 0;
+  int line = 0, column = 0;
+  bool begins_statement = false, ends_sequence = false, ends_prologue = false;
+  const char* file = nullptr;
+
+  bool is_statement_of(std::string_view name) const {
+    return begins_statement && !ends_sequence && line > 0 && file != nullptr && file == name;
+  }
+};
+
+// One compilation unit, with its rows by address.
+struct LineUnit {
+  Dwarf_Die die;
+  std::vector<LineRow> rows;
+  bool is_optimized = true;
+  bool marks_statements = false;  // an is_stmt row is the beginning of a statement, also in optimized code
+};
+LineUnit read_line_unit(Dwarf_Die die);
+
+// The scopes that hold an address, the outermost function first.
+using Scopes = std::vector<Dwarf_Die>;
+Scopes scopes_at(Dwarf_Die unit, Dwarf_Addr address);
+// Index of the innermost function, or inlined copy of one; of the function whose frame the code uses.
+std::optional<std::size_t> innermost_function(const Scopes& scopes);
+std::optional<std::size_t> frame_function(const Scopes& scopes);
+
+// A place where a line's statement begins, and whose code it is: `scopes` have a function.
+struct StatementPlace {
+  Dwarf_Addr address = 0;
+  Scopes scopes;
+};
+inline constexpr std::size_t kMostLinePlaces = 4096;
+// One place for each execution of the line. `file` is the name of a source file as the rows have it.
+std::vector<StatementPlace> places_of_line(const LineUnit& unit, std::string_view file, int line);
+
+}  // namespace kevt::target

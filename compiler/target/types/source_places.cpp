@@ -1,0 +1,403 @@
+// Which lines, functions and variables a question means, found in the tree of DIEs.
+//
+// Files and functions are looked for in all units; a line's places are found by line_rows.cpp, a variable's by
+// variable_location.cpp. A variable that cannot be read at a place gets a word that says why, and the nearest line of
+// its function where it can.
+#include "compiler/target/types/source_places.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+
+#include "compiler/target/elf/file_contents.h"
+#include "compiler/target/elf/private_elf.h"
+#include "compiler/target/elf/source_names.h"
+#include "compiler/target/near_misses.h"
+#include "compiler/target/types/debug_types_state.h"
+#include "compiler/target/types/dwarf_die.h"
+#include "compiler/target/types/line_rows.h"
+#include "compiler/target/types/open_dwarf.h"
+#include "compiler/target/types/variable_location.h"
+
+namespace kevt::target {
+
+namespace {
+
+bool ends_with_path(std::string_view path, std::string_view end) {
+  return path == end || (path.size() > end.size() && path.ends_with(end) && path[path.size() - end.size() - 1] == '/');
+}
+
+}  // namespace
+
+namespace {
+
+std::set<std::string> files_of(Dwarf_Die& unit) {
+  std::set<std::string> names;
+  Dwarf_Files* files = nullptr;
+  std::size_t count = 0;
+  if (dwarf_getsrcfiles(&unit, &files, &count) != 0) return names;
+  for (std::size_t i = 0; i < count; ++i)
+    if (const char* name = dwarf_filesrc(files, i, nullptr, nullptr)) names.insert(name);
+  return names;
+}
+
+// A line of the source: of a file with this name.
+using FileLine = std::pair<std::string, std::uint32_t>;
+
+// Whether the function is called `wanted`: plain, or with the last of its scopes (`Shape::area`).
+bool is_called(Dwarf_Die& function, std::string_view name, std::string_view wanted) {
+  if (name == wanted || without_template(name) == wanted) return true;
+  const std::size_t scope_ends = wanted.rfind("::");
+  if (scope_ends == std::string_view::npos || without_template(name) != wanted.substr(scope_ends + 2)) return false;
+  Dwarf_Attribute attribute;
+  const char* linkage =
+      dwarf_attr_integrate(&function, DW_AT_linkage_name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
+  if (linkage == nullptr) return false;
+  const std::string whole = source_name(linkage);
+  return matches_source_name(without_template(qualified_name(whole)), wanted) != NameMatch::No;
+}
+
+}  // namespace
+
+struct SourcePlaces::State {
+  explicit State(const std::string& path)
+      : types(std::make_shared<DebugTypes::State>(path, DwarfSections::PlacesOfVariables)) {
+    if (!types->dwarf) return;
+    debug_frames = dwarf_getcfi(types->dwarf->get());
+    auto opened = FileContents::open(path);
+    if (!opened) return;
+    auto elf = open_private_elf(**opened, [](std::string_view name) { return name.starts_with(".eh_frame"); });
+    if (!elf) return;
+    frames_contents = std::move(*opened);
+    frames_elf = std::move(*elf);
+    frames.reset(dwarf_getcfi_elf(frames_elf.get()));
+  }
+
+  struct EndFrames {
+    void operator()(Dwarf_CFI* frames) const { dwarf_cfi_end(frames); }
+  };
+  std::shared_ptr<DebugTypes::State> types;
+  std::shared_ptr<FileContents> frames_contents;
+  OpenElf frames_elf;
+  std::unique_ptr<Dwarf_CFI, EndFrames> frames;
+  Dwarf_CFI* debug_frames = nullptr;  // owned by the Dwarf
+  std::map<Dwarf_Off, std::unique_ptr<LineUnit>> units;
+
+  Dwarf* dwarf() const { return types->dwarf->get(); }
+
+  // Calls visit(Dwarf_Die) for each unit.
+  template <class Visit>
+  void each_unit(Visit visit) {
+    Dwarf_Off at = 0, next = 0;
+    std::size_t header = 0;
+    Dwarf_Die die;
+    while (dwarf_nextcu(dwarf(), at, &next, &header, nullptr, nullptr, nullptr) == 0) {
+      if (dwarf_offdie(dwarf(), at + header, &die) != nullptr) visit(die);
+      at = next;
+    }
+  }
+  const LineUnit& unit_of(Dwarf_Die die);
+  std::expected<FileLine, LookupError> line_meant(const ElfImage& image, std::string_view source, std::uint32_t line);
+  void add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions);
+  std::vector<Dwarf_Die> units_with(const std::string& file);
+  std::vector<LinePlace> places_of(const ElfImage& image, const FileLine& line, const LineQuestion& question);
+  std::vector<std::string> lines_near(const FileLine& line);
+
+  LocationContext context_at(Dwarf_Addr address, Dwarf_Die* function) const {
+    return {.address = address, .function = function, .frames = frames.get(), .debug_frames = debug_frames};
+  }
+  VariableLocation locate(Dwarf_Die variable, const Scopes& scopes, Dwarf_Addr address) const;
+  std::string nearest_line(const LineUnit& unit, Dwarf_Die variable, const Scopes& scopes, int line) const;
+  SourceVariable variable_of(Dwarf_Die die, const LineUnit& unit, const Scopes& scopes, Dwarf_Addr address, int line);
+  std::optional<Dwarf_Die> global_named(Dwarf_Die unit, const std::string& name);
+  void add_variables(LinePlace& place, const LineUnit& unit, const Scopes& scopes, const LineQuestion& question,
+                     int line);
+};
+
+const LineUnit& SourcePlaces::State::unit_of(Dwarf_Die die) {
+  std::unique_ptr<LineUnit>& unit = units[dwarf_dieoffset(&die)];
+  if (!unit) unit = std::make_unique<LineUnit>(read_line_unit(die));
+  return *unit;
+}
+
+VariableLocation SourcePlaces::State::locate(Dwarf_Die variable, const Scopes& scopes, Dwarf_Addr address) const {
+  const auto frame = frame_function(scopes);
+  Dwarf_Die function{};
+  if (frame) function = scopes[*frame];
+  return variable_location(variable, context_at(address, frame ? &function : nullptr));
+}
+
+// "; it can be read at line 44": the nearest line of the function whose statement begins where the variable has a
+// place. Empty: there is none.
+std::string SourcePlaces::State::nearest_line(const LineUnit& unit, Dwarf_Die variable, const Scopes& scopes,
+                                              int line) const {
+  const auto in = innermost_function(scopes);
+  if (!in) return "";
+  Dwarf_Die function = scopes[*in];
+  std::optional<int> best;
+  for (const LineRow& row : unit.rows) {
+    const bool is_nearer = !best || std::abs(row.line - line) < std::abs(*best - line);
+    if (!row.begins_statement || row.ends_sequence || row.line <= 0 || row.line == line || !is_nearer ||
+        dwarf_haspc(&function, row.address) <= 0)
+      continue;
+    if (locate(variable, scopes, row.address).can_be_read()) best = row.line;
+  }
+  return best ? fmt::format("; it can be read at line {}", *best) : "";
+}
+
+SourceVariable SourcePlaces::State::variable_of(Dwarf_Die die, const LineUnit& unit, const Scopes& scopes,
+                                                Dwarf_Addr address, int line) {
+  SourceVariable made{.name = name_of(die),
+                      .type = types->type_of(die),
+                      .is_parameter = dwarf_tag(&die) == DW_TAG_formal_parameter,
+                      .location = locate(die, scopes, address)};
+  if (!made.location.can_be_read()) made.location.why += nearest_line(unit, die, scopes, line);
+  types->fill_all();
+  return made;
+}
+
+namespace {
+
+std::optional<Dwarf_Die> global_in(Dwarf_Die scope, const std::string& name, unsigned depth) {
+  std::optional<Dwarf_Die> found;
+  each_child(scope, [&](Dwarf_Die& child) {
+    if (found) return;
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_variable && name_of(child) == name && dwarf_hasattr_integrate(&child, DW_AT_location))
+      found = child;
+    else if (tag == DW_TAG_namespace && depth < kMaxScopes)
+      found = global_in(child, name, depth + 1);
+  });
+  return found;
+}
+
+}  // namespace
+
+// A variable of the file: the unit's own, or else another unit's that all may use.
+std::optional<Dwarf_Die> SourcePlaces::State::global_named(Dwarf_Die unit, const std::string& name) {
+  if (auto own = global_in(unit, name, 0)) return own;
+  std::optional<Dwarf_Die> found;
+  each_unit([&](Dwarf_Die die) {
+    if (found) return;
+    auto other = global_in(die, name, 0);
+    if (other && dwarf_hasattr_integrate(&*other, DW_AT_external)) found = other;
+  });
+  return found;
+}
+
+void SourcePlaces::State::add_variables(LinePlace& place, const LineUnit& unit, const Scopes& scopes,
+                                        const LineQuestion& question, int line) {
+  std::set<std::string> taken;
+  const auto is_asked = [&](const std::string& name) {
+    return !name.empty() && !taken.contains(name) &&
+           (question.all_locals || std::ranges::find(question.names, name) != question.names.end());
+  };
+  for (std::size_t i = scopes.size(); i-- > 0;) {
+    Dwarf_Die scope = scopes[i];
+    each_child(scope, [&](Dwarf_Die& child) {
+      const int tag = dwarf_tag(&child);
+      if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) return;
+      const std::string name = name_of(child);
+      const bool is_of_compiler = tag == DW_TAG_variable && dwarf_hasattr_integrate(&child, DW_AT_artificial);
+      if (is_of_compiler || !is_asked(name)) return;
+      taken.insert(name);
+      place.variables.push_back(variable_of(child, unit, scopes, place.address, line));
+    });
+    if (dwarf_tag(&scope) != DW_TAG_lexical_block) break;  // a caller's variables are not in sight
+  }
+  for (const std::string& name : question.names) {
+    if (taken.contains(name)) continue;
+    const auto global = global_named(unit.die, name);
+    if (!global) continue;
+    taken.insert(name);
+    place.variables.push_back(variable_of(*global, unit, scopes, place.address, line));
+  }
+}
+
+namespace {
+
+// A name for the function: as the source has it, with its namespaces and classes left out.
+void name_functions(LinePlace& place, const Scopes& scopes) {
+  const auto inner = innermost_function(scopes);
+  const auto frame = frame_function(scopes);
+  Dwarf_Die die = scopes[*inner];
+  place.function = name_of(die);
+  if (!frame || *frame == *inner) return;
+  Dwarf_Die outer = scopes[*frame];
+  place.inlined_into = name_of(outer);
+}
+
+}  // namespace
+
+// The functions whose code has the symbol `name`, and another name in the source: `malloc` is __libc_malloc.
+void SourcePlaces::State::add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions) {
+  for (const ElfSymbol& symbol : image.find_functions(name))
+    each_unit([&](Dwarf_Die unit) {
+      if (dwarf_haspc(&unit, symbol.address.value) <= 0) return;
+      const Scopes scopes = scopes_at(unit, symbol.address.value);
+      const int line = scopes.empty() ? 0 : declaring_line(scopes.front());
+      const std::string file = scopes.empty() ? "" : declaring_file(scopes.front());
+      if (line > 0 && !file.empty()) functions.emplace(file, static_cast<std::uint32_t>(line));
+    });
+}
+
+// A source file whose path ends with `source`, or else a function of that name, whose first line is number 0.
+std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfImage& image, std::string_view source,
+                                                                     std::uint32_t line) {
+  std::set<std::string> files;
+  NearMisses near(source);
+  each_unit([&](Dwarf_Die unit) {
+    for (const std::string& file : files_of(unit)) {
+      near.consider(std::string_view(file).substr(file.rfind('/') + 1), "");
+      if (ends_with_path(file, source)) files.insert(file);
+    }
+  });
+  const auto several = [](std::vector<std::string> which) {
+    return std::unexpected(LookupError{LookupFailure::NotUnique, std::move(which)});
+  };
+  if (files.size() > 1) return several({files.begin(), files.end()});
+  if (files.size() == 1) return FileLine{*files.begin(), line};
+  std::set<FileLine> functions;
+  each_unit([&](Dwarf_Die unit) {
+    each_function(unit, 0,
+                  [&](Dwarf_Die& function, const std::string& name, const std::string& file, std::uint32_t at) {
+                    if (is_called(function, name, source))
+                      functions.emplace(file, at);
+                    else
+                      near.consider(name, "");
+                  });
+  });
+  if (functions.empty()) add_aliased(image, source, functions);
+  if (functions.empty()) return std::unexpected(LookupError{LookupFailure::NotFound, near.best()});
+  if (functions.size() == 1) return FileLine{functions.begin()->first, functions.begin()->second + line};
+  std::vector<std::string> which;
+  for (const auto& [file, at] : functions) which.push_back(fmt::format("{}:{}", file, at));
+  return several(std::move(which));
+}
+
+std::vector<Dwarf_Die> SourcePlaces::State::units_with(const std::string& file) {
+  std::vector<Dwarf_Die> found;
+  each_unit([&](Dwarf_Die unit) {
+    if (files_of(unit).contains(file)) found.push_back(unit);
+  });
+  return found;
+}
+
+// The linker leaves the descriptions of functions that it has left out: their code is nowhere in the file.
+std::vector<LinePlace> SourcePlaces::State::places_of(const ElfImage& image, const FileLine& line,
+                                                      const LineQuestion& question) {
+  const auto number = static_cast<int>(line.second);
+  std::map<Dwarf_Addr, LinePlace> places;
+  for (const Dwarf_Die& die : units_with(line.first)) {
+    const LineUnit& unit = unit_of(die);
+    for (const StatementPlace& found : places_of_line(unit, line.first, number)) {
+      const auto offset = image.file_offset({found.address});
+      if (!offset || !image.is_executable({found.address}) || places.contains(found.address)) continue;
+      if (places.size() >= kMostLinePlaces) break;
+      LinePlace place{.offset = offset->value, .address = found.address};
+      name_functions(place, found.scopes);
+      add_variables(place, unit, found.scopes, question, number);
+      places.emplace(found.address, std::move(place));
+    }
+  }
+  std::vector<LinePlace> sorted;
+  for (auto& [_, place] : places) sorted.push_back(std::move(place));
+  return sorted;
+}
+
+// The nearest lines of the file that have code, ascending.
+std::vector<std::string> SourcePlaces::State::lines_near(const FileLine& line) {
+  constexpr std::size_t kMost = 3;
+  std::set<int> lines;
+  for (const Dwarf_Die& die : units_with(line.first))
+    for (const LineRow& row : unit_of(die).rows)
+      if (row.is_statement_of(line.first)) lines.insert(row.line);
+  const auto distance = [&](int one) { return std::abs(one - static_cast<int>(line.second)); };
+  std::vector<int> nearest(lines.begin(), lines.end());
+  std::ranges::stable_sort(nearest, {}, distance);
+  nearest.resize(std::min(nearest.size(), kMost));
+  std::ranges::sort(nearest);
+  std::vector<std::string> texts;
+  for (const int one : nearest) texts.push_back(std::to_string(one));
+  return texts;
+}
+
+SourcePlaces::SourcePlaces(const std::string& path) : state_(std::make_unique<State>(path)) {}
+SourcePlaces::SourcePlaces(SourcePlaces&&) noexcept = default;
+SourcePlaces& SourcePlaces::operator=(SourcePlaces&&) noexcept = default;
+SourcePlaces::~SourcePlaces() = default;
+
+std::expected<LinePlaces, LookupError> SourcePlaces::find(const ElfImage& image, std::string_view path,
+                                                          const LineQuestion& question) {
+  if (!state_->types->dwarf) return std::unexpected(LookupError{.why = state_->types->why});
+  const auto line = state_->line_meant(image, question.source, question.line);
+  if (!line) return std::unexpected(line.error());
+  LinePlaces found;
+  found.places = state_->places_of(image, *line, question);
+  if (found.places.empty())
+    return std::unexpected(
+        LookupError{.candidates = state_->lines_near(*line),
+                    .why = fmt::format("line {} of `{}` has no code of its own", line->second, line->first)});
+  for (LinePlace& place : found.places) place.path = path;
+  found.types = std::shared_ptr<const TypeTable>(state_->types, &state_->types->table);
+  return found;
+}
+
+namespace {
+
+void note_variables(ListedLine& line, const LinePlace& place) {
+  for (const SourceVariable& variable : place.variables) {
+    const bool can_be_read = variable.location.can_be_read() && !variable.location.is_sum();
+    auto& where = can_be_read ? line.readable : line.unreadable;
+    if (std::ranges::find(where, variable.name) == where.end()) where.push_back(variable.name);
+  }
+}
+
+}  // namespace
+
+std::expected<ListedSource, LookupError> SourcePlaces::list(const ElfImage& image, std::string_view source,
+                                                            std::uint32_t from, std::uint32_t to) {
+  if (!state_->types->dwarf) return std::unexpected(LookupError{.why = state_->types->why});
+  const auto first = state_->line_meant(image, source, 0);
+  if (!first) return std::unexpected(first.error());
+  ListedSource listed{.file = first->first, .function = {}, .first = first->second, .lines = {}};
+  if (first->second != 0) {  // a function: up to the next one of the file
+    listed.function = source;
+    from = first->second;
+    to = ~std::uint32_t{0};
+    for (Dwarf_Die& die : state_->units_with(first->first))
+      each_function(die, 0, [&](Dwarf_Die&, const std::string&, const std::string& file, std::uint32_t line) {
+        if (file == first->first && line > from) to = std::min(to, line - 1);
+      });
+  }
+  std::set<std::uint32_t> lines;
+  for (const Dwarf_Die& die : state_->units_with(first->first))
+    for (const LineRow& row : state_->unit_of(die).rows)
+      if (const auto line = static_cast<std::uint32_t>(row.line);
+          row.is_statement_of(first->first) && line >= from && line <= to)
+        lines.insert(line);
+  const LineQuestion question{.all_locals = true};
+  for (const std::uint32_t line : lines) {
+    const auto places = state_->places_of(image, {first->first, line}, question);
+    if (places.empty()) continue;
+    ListedLine& row = listed.lines.emplace_back(ListedLine{.line = line, .places = places.size()});
+    for (const LinePlace& place : places) note_variables(row, place);
+    std::erase_if(row.readable, [&](const std::string& name) {
+      return std::ranges::find(row.unreadable, name) != row.unreadable.end();
+    });
+  }
+  return listed;
+}
+
+std::expected<LinePlaces, LookupError> lines_of_file(const std::string& path, const LineQuestion& question) {
+  const auto image = ElfImage::open(path);
+  if (!image) return std::unexpected(LookupError{.why = image.error().message()});
+  return SourcePlaces(path).find(*image, question.module, question);
+}
+
+}  // namespace kevt::target

@@ -1,0 +1,58 @@
+// Where lines of the source are in a file's code, and where their variables are, by debug information (DWARF).
+//
+// The debug information is looked for as find_debug_file() does. Not thread safe.
+#pragma once
+
+#include <cstdint>
+#include <expected>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/target/elf/elf_image.h"
+#include "compiler/target/line_places.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::target {
+
+// A line where a statement begins, and the names of the variables in sight.
+struct ListedLine {
+  std::uint32_t line = 0;
+  std::size_t places = 0;
+  std::vector<std::string> readable;    // at every place
+  std::vector<std::string> unreadable;  // at one place at least
+};
+struct ListedSource {
+  std::string file;      // as it was given to the compiler
+  std::string function;  // empty: lines of the file were asked for
+  std::uint32_t first = 0;
+  std::vector<ListedLine> lines;
+};
+
+class SourcePlaces {
+ public:
+  struct State;  // private to source_places.cpp
+
+  // Never fails: if the file has no debug information, every question gets an error that says so.
+  explicit SourcePlaces(const std::string& path);
+  SourcePlaces(SourcePlaces&&) noexcept;
+  SourcePlaces& operator=(SourcePlaces&&) noexcept;
+  ~SourcePlaces();
+
+  // The answer of TargetEnv::find_line() for this file, which the target calls `path`; `image` is the file's.
+  std::expected<LinePlaces, LookupError> find(const ElfImage& image, std::string_view path,
+                                              const LineQuestion& question);
+  // The lines of a function, or those from `from` to `to` of a source file.
+  std::expected<ListedSource, LookupError> list(const ElfImage& image, std::string_view source, std::uint32_t from,
+                                                std::uint32_t to);
+
+ private:
+  std::unique_ptr<State> state_;
+};
+
+// The answer of TargetEnv::find_line() for a file that is opened for this question alone. `path`: where it can be read
+// here; the places have the name that the question has.
+std::expected<LinePlaces, LookupError> lines_of_file(const std::string& path, const LineQuestion& question);
+
+}  // namespace kevt::target
