@@ -1,0 +1,100 @@
+// The problem: lines, variables and types are read from the debug information of any program, which says what it likes.
+//
+// The idea: a real program (lines.c, optimized) of which some bytes of the debug information, of the line table and of
+// the frames are others. An input is a list of changes, 4 bytes each: three for the place, one for the new byte. All
+// questions are asked of it: they end, and what they answer can be used.
+#include <elf.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <cstring>
+#include <fstream>
+#include <iterator>
+
+#include "compiler/target/elf/elf_image.h"
+#include "compiler/target/types/debug_types.h"
+#include "compiler/target/types/source_lines.h"
+#include "compiler/target/types/source_places.h"
+#include "tests/fuzz/fuzz_entry.h"
+
+namespace {
+
+using namespace kevt::target;
+
+void require(bool promise) {
+  if (!promise) std::abort();
+}
+
+struct Program {
+  Program() {
+    std::ifstream file(KEVT_LINES_PROGRAM, std::ios::binary);
+    bytes.assign(std::istreambuf_iterator<char>(file), {});
+    require(bytes.size() > sizeof(Elf64_Ehdr));
+    Elf64_Ehdr header;
+    std::memcpy(&header, bytes.data(), sizeof header);
+    std::vector<Elf64_Shdr> sections(header.e_shnum);
+    std::memcpy(sections.data(), bytes.data() + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));
+    const char* names = bytes.data() + sections[header.e_shstrndx].sh_offset;
+    for (const Elf64_Shdr& section : sections) {
+      const std::string_view name = names + section.sh_name;
+      if (!name.starts_with(".debug_") && name != ".eh_frame") continue;
+      for (std::uint64_t i = 0; i < section.sh_size; ++i) places.push_back(section.sh_offset + i);
+    }
+    require(!places.empty());
+  }
+  std::string bytes;
+  std::vector<std::uint64_t> places;  // offsets of the bytes that may change
+};
+
+void ask(const std::string& path) {
+  const auto image = ElfImage::open(path);
+  require(image.has_value());
+  SourcePlaces places(path);
+  for (const char* source : {"lines.c", "area_of", "twice"}) {
+    for (const std::uint32_t line : {1u, 30u, 42u, 49u}) {
+      const auto found =
+          places.find(*image, "/app", {.source = source, .line = line, .names = {"counter"}, .all_locals = true});
+      if (!found) continue;
+      require(!found->places.empty());
+      for (const LinePlace& place : found->places)
+        for (const SourceVariable& one : place.variables) {
+          require(found->types->strip(one.type) < found->types->size());
+          require(one.location.can_be_read() || !one.location.why.empty());
+        }
+    }
+    (void)places.list(*image, source, 1, 100);
+  }
+  DebugTypes types(path);
+  for (const ElfSymbol& symbol : image->symbols())
+    if (symbol.kind == SymbolKind::Function)
+      if (const auto function = types.function_at(symbol.address, symbol.name))
+        (void)function->table->prototype_text(function->prototype, symbol.name);
+  (void)source_line(path, image->entry());
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  static const Program program;
+  std::string bytes = program.bytes;
+  for (std::size_t i = 0; i + 4 <= size && i < 256; i += 4) {
+    const std::size_t at = data[i] | data[i + 1] << 8 | data[i + 2] << 16;
+    bytes[program.places[at % program.places.size()]] = static_cast<char>(data[i + 3]);
+  }
+  const int file = memfd_create("kevt-fuzz", MFD_CLOEXEC);
+  require(file >= 0 && write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
+  ask("/proc/self/fd/" + std::to_string(file));
+  close(file);
+  return 0;
+}
+
+std::vector<std::string> kevt::fuzz::seeds() {
+  std::vector<std::string> texts;
+  for (unsigned char start = 0; start < 64; ++start) {
+    std::string text;
+    for (unsigned char i = 0; i < 12; ++i) text += static_cast<char>(37 * start + 91 * i);
+    texts.push_back(text);
+  }
+  return texts;
+}
