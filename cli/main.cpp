@@ -38,6 +38,10 @@ struct Call {
 
 int main(int argc, char** argv) {
   kevt::reserve_standard_descriptors();
+  if (const char* file = kevt::cli::messages_file(argc, argv); file != nullptr && !kevt::send_messages_to(file)) {
+    std::fprintf(stderr, "kevtrace: error: --messages %s: %s\n", file, std::strerror(errno));
+    return kevt::cli::kUsage;
+  }
   const kevt::cli::CommandLine line = kevt::cli::parse_command_line(argc, argv);
   kevt::choose_escaping(line.global.escape);
   const int status = std::visit(kevt::cli::Call{line.global}, line.verb);

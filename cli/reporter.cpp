@@ -35,16 +35,16 @@ Reporter::Reporter(const GlobalOptions& options) : options_(options), color_(dec
 
 void Reporter::error(const std::string& message) const {
   const bool colored = color_ == diag::Color::On;
-  print_to(stderr, "kevtrace: {}error:{} {}\n", Clean{colored ? "\033[31;1m" : ""}, Clean{colored ? "\033[0m" : ""},
+  print_to(messages(), "kevtrace: {}error:{} {}\n", Clean{colored ? "\033[31;1m" : ""}, Clean{colored ? "\033[0m" : ""},
            message);
 }
 
 void Reporter::status(const std::string& message) const {
-  if (!options_.quiet) print_to(stderr, "kevtrace: {}\n", message);
+  if (!options_.quiet) print_to(messages(), "kevtrace: {}\n", message);
 }
 
 void Reporter::note(const Source& source, const std::string& message) const {
-  if (!options_.quiet) print_to(stderr, "{}:{}: note: {}\n", source.origin, source.line, message);
+  if (!options_.quiet) print_to(messages(), "{}:{}: note: {}\n", source.origin, source.line, message);
 }
 
 diag::Located locate(diag::Diagnostic diagnostic, const Source& source) {
@@ -62,8 +62,8 @@ diag::Located locate(diag::Diagnostic diagnostic, const Source& source) {
 void Reporter::diagnostic(const diag::Located& mistake) const {
   if (options_.diagnostics != Format::Kernel) {
     const std::string plain = diag::render_text(mistake, diag::Color::Off);
-    if (escaped_lines(plain) != plain) return print_to(stderr, "{}", Lines{plain});
-    return print_to(stderr, "{}", Clean{diag::render_text(mistake, color_)});
+    if (escaped_lines(plain) != plain) return print_to(messages(), "{}", Lines{plain});
+    return print_to(messages(), "{}", Clean{diag::render_text(mistake, color_)});
   }
   const diag::Diagnostic& diagnostic = mistake.diagnostic;
   if (!diagnostic.logged) {  // the kernel answers with a number only
@@ -73,7 +73,7 @@ void Reporter::diagnostic(const diag::Located& mistake) const {
   const std::uint64_t now_us = now_ns() / 1000;
   const std::string text =
       diag::render_kernel(diagnostic, now_us / 1'000'000, static_cast<std::uint32_t>(now_us % 1'000'000));
-  print_to(stderr, "{}", Lines{text});
+  print_to(messages(), "{}", Lines{text});
 }
 
 void Reporter::object(const diag::Report& report, std::FILE* stream) const {
@@ -98,10 +98,10 @@ void Reporter::problems(std::span<const engine::Problem> problems, const Sources
   };
   for (const engine::Problem& problem : problems)
     report.mistakes.push_back(locate(problem.diagnostic, all_of(problem.kind)[problem.index]));
-  if (is_object()) return object(report, stderr);
+  if (is_object()) return object(report, messages());
   for (const diag::Located& mistake : report.mistakes) diagnostic(mistake);
   if (options_.diagnostics == Format::Text && problems.size() > 1)
-    print_to(stderr, "{} errors; the kernel would report only the first.\n", problems.size());
+    print_to(messages(), "{} errors; the kernel would report only the first.\n", problems.size());
 }
 
 }  // namespace kevt::cli

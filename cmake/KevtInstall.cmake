@@ -4,6 +4,9 @@
 #   bin/kevtrace  lib/kevtrace/…              component core       package kevtrace
 #   lib/kevtrace/libkevt-llvm.so              component compiler   package kevtrace-compiler: LLVM
 #   bin/kevtrace-gui  share/applications/…    component gui        package kevtrace-gui
+#   lib/libkevtrace.so.0                      component library    package libkevtrace0
+#   include/kevtrace.h  lib/pkgconfig/…       component libdev     package libkevtrace-dev
+#   lib/python3/dist-packages/kevtrace/       component python     package python3-kevtrace
 #   src/kevtrace-VERSION/                     component dkms       package kevtrace-dkms
 #   share/doc/kevtrace/                       component doc        package kevtrace-doc
 include(GNUInstallDirs)
@@ -28,6 +31,13 @@ if(TARGET kevtrace-gui)
   install(FILES ${packaging}/kevtrace-gui.metainfo.xml DESTINATION ${CMAKE_INSTALL_DATADIR}/metainfo COMPONENT gui)
 endif()
 
+install(TARGETS kevtrace_library LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT library NAMELINK_COMPONENT libdev)
+install(FILES library/kevtrace.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT libdev)
+file(RELATIVE_PATH KEVT_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+configure_file(library/kevtrace.pc.in ${CMAKE_BINARY_DIR}/kevtrace.pc @ONLY)
+install(FILES ${CMAKE_BINARY_DIR}/kevtrace.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libdev)
+install(DIRECTORY library/python/kevtrace DESTINATION lib/python3/dist-packages COMPONENT python FILES_MATCHING PATTERN "*.py")
+
 set(module_sources src/kevtrace-${PROJECT_VERSION})
 configure_file(${packaging}/dkms.conf.in ${CMAKE_BINARY_DIR}/dkms.conf @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/dkms.conf DESTINATION ${module_sources} COMPONENT dkms)
@@ -43,10 +53,14 @@ set(CPACK_PACKAGE_CONTACT "kevtrace <kevtrace@example.org>" CACHE STRING "who ma
 set(KEVT_DATE_RFC "Wed, 25 Nov 2026 00:00:00 +0000")  # of KEVT_DATE
 configure_file(${packaging}/changelog.in ${CMAKE_BINARY_DIR}/changelog @ONLY)
 execute_process(COMMAND gzip -9nkf ${CMAKE_BINARY_DIR}/changelog COMMAND_ERROR_IS_FATAL ANY)
-foreach(component IN ITEMS core compiler gui dkms doc)
+set(package_of_core kevtrace)
+set(package_of_library libkevtrace0)
+set(package_of_libdev libkevtrace-dev)
+set(package_of_python python3-kevtrace)
+foreach(component IN ITEMS core compiler gui library libdev python dkms doc)
   set(package kevtrace-${component})
-  if(component STREQUAL core)
-    set(package kevtrace)
+  if(package_of_${component})
+    set(package ${package_of_${component}})
   endif()
   install(FILES ${packaging}/copyright ${CMAKE_BINARY_DIR}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${package}
     COMPONENT ${component})
@@ -57,7 +71,7 @@ set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL core compiler dkms doc)
+set(CPACK_COMPONENTS_ALL core compiler library libdev python dkms doc)
 if(TARGET kevtrace-gui)
   list(APPEND CPACK_COMPONENTS_ALL gui)
 endif()
@@ -78,6 +92,25 @@ set(CPACK_DEBIAN_GUI_PACKAGE_NAME kevtrace-gui)
 set(CPACK_DEBIAN_GUI_PACKAGE_DEPENDS "kevtrace (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_GUI_DESCRIPTION "kevtrace's window: definitions, live timelines and recordings
  Authors probes, shows what they hit as it happens, and opens recordings.")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libkevtrace0)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "kevtrace")
+set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "kevtrace for other programs
+ Checks definitions, traces programs and reads recordings, from C.")
+set(CPACK_DEBIAN_LIBDEV_PACKAGE_NAME libkevtrace-dev)
+set(CPACK_DEBIAN_LIBDEV_PACKAGE_SECTION libdevel)
+set(CPACK_DEBIAN_LIBDEV_PACKAGE_DEPENDS "libkevtrace0 (= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_LIBDEV_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_COMPONENT_LIBDEV_DESCRIPTION "kevtrace for other programs: header and pkg-config file
+ What a program is compiled with that uses libkevtrace.")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-kevtrace)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
+set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, libkevtrace0 (>= ${PROJECT_VERSION})")
+set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
+set(CPACK_COMPONENT_PYTHON_DESCRIPTION "kevtrace for Python programs
+ Traces programs and reads recordings in Python, by libkevtrace.")
 set(CPACK_DEBIAN_DKMS_PACKAGE_NAME kevtrace-dkms)
 set(CPACK_DEBIAN_DKMS_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_DKMS_PACKAGE_DEPENDS "dkms")

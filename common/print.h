@@ -47,6 +47,11 @@ void print_to(std::FILE* stream, fmt::format_string<decltype(printable(Controls:
   (void)std::fwrite(text.data(), 1, text.size(), stream);
 }
 
+// Where the program's own messages go: standard error, unless they were sent elsewhere. Not buffered.
+std::FILE* messages();
+// False: the file cannot be written; errno says why.
+[[nodiscard]] bool send_messages_to(const std::string& path);
+
 template <class... Args>
 void print(fmt::format_string<decltype(printable(Controls::Raw, std::declval<Args>()))...> format,
            const Args&... args) {

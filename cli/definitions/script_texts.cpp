@@ -291,7 +291,7 @@ void show_mistakes(const Reporter& report, std::vector<diag::Located> mistakes, 
     return report.object({.tool_version = KEVT_VERSION,
                           .definitions = static_cast<std::uint32_t>(definitions),
                           .mistakes = std::move(mistakes)},
-                         stderr);
+                         messages());
   }
   for (const diag::Located& mistake : mistakes) report.diagnostic(mistake);
 }

@@ -81,6 +81,10 @@ void add_global(CLI::App& app, GlobalOptions& global) {
       ->transform(choice<Format>(
           {{"text", Format::Text}, {"kernel", Format::Kernel}, {"json", Format::Json}, {"sarif", Format::Sarif}}))
       ->type_name("FORM");
+  app.add_option_function<std::string>(
+         "--messages", [](const std::string&) {},
+         "append kevtrace's own messages to FILE; standard error is CMD's then")
+      ->type_name("FILE");  // messages_file() has taken it
   app.add_flag("-q,--quiet", global.quiet, "only mistakes and what was lost on standard error");
 }
 
@@ -370,7 +374,7 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
   while (text.ends_with(' ') || text.ends_with('.')) text.pop_back();
   const bool is_name = text.size() > 1 && std::isupper(static_cast<unsigned char>(text[1]));  // CMD, SHELL
   if (!text.empty() && !is_name) text[0] = static_cast<char>(std::tolower(text[0]));
-  print_to(stderr, "kevtrace: error: {}; see `kevtrace{} --help`\n", text,
+  print_to(messages(), "kevtrace: error: {}; see `kevtrace{} --help`\n", text,
            verbs.empty() ? "" : " " + verbs.front()->get_name());
   return kUsage;
 }
@@ -389,6 +393,16 @@ static std::vector<char*> with_script_named(int argc, char** argv) {
   if (script == end || text(*(script - 1)) == "-p" || text(*(script - 1)) == "--probes") return words;
   words.insert(script, option);
   return words;
+}
+
+const char* messages_file(int argc, char** argv) {
+  constexpr std::string_view kOption = "--messages", kWithValue = "--messages=";
+  for (int i = 1; i < argc && std::string_view(argv[i]) != "--"; ++i) {
+    const std::string_view word = argv[i];
+    if (word == kOption) return argv[i + 1];  // argv ends with a null pointer
+    if (word.starts_with(kWithValue)) return argv[i] + kWithValue.size();
+  }
+  return nullptr;
 }
 
 CommandLine parse_command_line(int argc, char** argv) {

@@ -94,5 +94,7 @@ struct CommandLine {
 
 // Ends the process for --help and --version, and for mistakes with status 2.
 CommandLine parse_command_line(int argc, char** argv);
+// FILE of `--messages FILE`, which mistakes of the command line itself are written to, too; nullptr: there is none.
+const char* messages_file(int argc, char** argv);
 
 }  // namespace kevt::cli

@@ -288,7 +288,8 @@ std::vector<std::string> take_command(int& argc, char** argv) {
   bool wanted = false;
   for (int i = 1; i < argc; ++i) {
     const std::string_view word = argv[i];
-    if (word == "--color" || word == "--escape" || word == "--diagnostics") {  // skip the value, which is not the verb
+    if (word == "--color" || word == "--escape" || word == "--diagnostics" ||
+        word == "--messages") {  // skip the value, which is not the verb
       ++i;
       continue;
     }

@@ -29,7 +29,7 @@ void RunProgress::show(const Figures& figures) {
   const auto now = Clock::now();
   const double seconds = std::chrono::duration<double>(now - last_).count();
   const double rate = static_cast<double>(figures.events - last_events_) / seconds;
-  print_to(stderr, "\r{:>6.1f}s {:>10} events {:>9.1f} k/s  lost {}  missed {}  {} KiB\033[K",
+  print_to(messages(), "\r{:>6.1f}s {:>10} events {:>9.1f} k/s  lost {}  missed {}  {} KiB\033[K",
            std::chrono::duration<double>(now - started_).count(), figures.events, rate / 1000, figures.lost,
            figures.missed, figures.bytes / 1024);
   last_ = now;
@@ -38,7 +38,7 @@ void RunProgress::show(const Figures& figures) {
 }
 
 void RunProgress::end() {
-  if (is_shown_) print_to(stderr, "\r\033[K");
+  if (is_shown_) print_to(messages(), "\r\033[K");
   is_shown_ = false;
 }
 

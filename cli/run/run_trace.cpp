@@ -342,18 +342,19 @@ void RunTrace::print_account(const InstanceOutput& output, const engine::TracedE
   if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) return;
   const std::string name = output.name_of(event);
   const auto misses = tracing_->code().sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
-  print_to(stderr, "{}", Lines{engine::accounting_line(name, c, misses)});
+  print_to(messages(), "{}", Lines{engine::accounting_line(name, c, misses)});
   if (const std::uint64_t gone = output.recorder() ? output.recorder()->overwritten(event) : 0)
-    print_to(stderr, "{}", Lines{fmt::format("{}: {} of the recorded were overwritten by newer ones\n", name, gone)});
+    print_to(messages(), "{}",
+             Lines{fmt::format("{}: {} of the recorded were overwritten by newer ones\n", name, gone)});
   // The counters of one process do not include what the reader filtered, so these lines are left out then.
   const engine::EventState* state = output.instance().find_state(event.id);
   const auto& targets = tracing_->code().targets();
   if (targets.size() > 1 && !options_.follow && (!state || state->filtered + state->aggregated + state->lost == 0))
     for (const engine::TracedTarget* target : targets)
-      print_to(stderr, "  pid {} {}", target->pid(),
+      print_to(messages(), "  pid {} {}", target->pid(),
                Lines{engine::accounting_line(name, tracing_->code().counts(event.id, *target), misses)});
   if (c.faults)
-    print_to(stderr, "{}",
+    print_to(messages(), "{}",
              Lines{fmt::format("{}: {} numbers could not be read and are recorded as 0\n", name, c.faults)});
 }
 

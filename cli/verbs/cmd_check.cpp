@@ -246,12 +246,12 @@ void Check::show() {
 void Check::show_summary() {
   if (!report_.shows_all() || result_.mistakes.size() < 2) return;
   if (!texts_.mistakes.empty()) {
-    print_to(stderr, "{} errors.\n", result_.mistakes.size());
+    print_to(messages(), "{} errors.\n", result_.mistakes.size());
   } else if (texts_.definitions.size() == 1) {
-    print_to(stderr, "{} errors; the kernel would report only the first.\n", result_.mistakes.size());
+    print_to(messages(), "{} errors; the kernel would report only the first.\n", result_.mistakes.size());
   } else {
-    print_to(stderr, "{} errors; {} of {} definitions are wrong.\n", result_.mistakes.size(), result_.wrong_definitions,
-             texts_.definitions.size());
+    print_to(messages(), "{} errors; {} of {} definitions are wrong.\n", result_.mistakes.size(),
+             result_.wrong_definitions, texts_.definitions.size());
   }
 }
 

@@ -180,7 +180,7 @@ void MountRun::print_counts() const {
     const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), *event);
     if (c.attempts == 0) continue;
     const auto misses = tracing_->code().sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
-    print_to(stderr, "{}", Lines{engine::accounting_line(event->name, c, misses)});
+    print_to(messages(), "{}", Lines{engine::accounting_line(event->name, c, misses)});
   }
   for (const auto& [id, event] : tracing_->events().events())
     for (const engine::EventProbe* probe : tracing_->code().waiting(*event))

@@ -284,7 +284,7 @@ void Run::print_summary() const {
     const runtime::EventCounts c = trace_.counts_of(*event);
     if (trace_.is_left_unsaid(c)) continue;
     if (!report_.is_quiet() || c.lost || c.missed || c.faults)
-      print_to(stderr, "{}", Lines{layout::profile_line(event->name, c.attempts - c.missed, c.missed)});
+      print_to(messages(), "{}", Lines{layout::profile_line(event->name, c.attempts - c.missed, c.missed)});
   }
   trace_.print_accounts();
   if (options_.follow) report_.status(fmt::format("followed {} programs through exec", processes_.followed()));

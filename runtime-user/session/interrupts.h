@@ -3,7 +3,9 @@
 
 namespace kevt::session {
 
-// From now on SIGINT, SIGTERM and SIGHUP are noted, and a reader that leaves is an error instead of SIGPIPE.
+// From now on SIGINT, SIGTERM and SIGHUP are noted, and a reader that leaves is an error instead of SIGPIPE. Where
+// kevtrace's messages go to a pipe of their own (--messages), a reader of it that leaves counts as SIGHUP: whoever
+// started kevtrace is gone.
 void catch_interrupts();
 bool is_interrupted();
 // Whether the first signal was SIGTERM or SIGHUP: the sender wants kevtrace gone, and CMD did not get the signal

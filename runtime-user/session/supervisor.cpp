@@ -77,18 +77,19 @@ void catch_signals() {
 void clean_up_behind(pid_t dead) {
   if (notes)
     if (auto cleaned = inproc::clean_up(notes->preparation); !cleaned)
-      print_to(stderr, "kevtrace: error: {}\n", cleaned.error().message());
+      print_to(messages(), "kevtrace: error: {}\n", cleaned.error().message());
   for (const pid_t pid : inproc::processes_left_by(dead)) {
     const std::string name = proc::comm(pid);
     const auto left = inproc::clean_up(pid);
     if (!left && !proc::start_time(pid)) continue;  // it has ended meanwhile, as a short-lived child does
     if (!left)
-      print_to(stderr, "kevtrace: error: process {} ({}) still holds probes: {}\n", pid, name, left.error().message());
+      print_to(messages(), "kevtrace: error: process {} ({}) still holds probes: {}\n", pid, name,
+               left.error().message());
     else if (*left != inproc::DetachResult::Nothing)
-      print_to(stderr, "kevtrace: process {} ({}) runs on without probes; some of kevtrace's code stays in it\n", pid,
-               name);
+      print_to(messages(), "kevtrace: process {} ({}) runs on without probes; some of kevtrace's code stays in it\n",
+               pid, name);
     else
-      print_to(stderr, "kevtrace: process {} ({}) runs on without probes\n", pid, name);
+      print_to(messages(), "kevtrace: process {} ({}) runs on without probes\n", pid, name);
   }
 }
 
@@ -120,7 +121,7 @@ int wait_for_tracer() {
     if (notes && notes->preparation.has_failed_to_leave) clean_up_behind(tracer);
     return WEXITSTATUS(status);
   }
-  print_to(stderr, "kevtrace: error: the tracing process was ended by signal {} ({})\n", WTERMSIG(status),
+  print_to(messages(), "kevtrace: error: the tracing process was ended by signal {} ({})\n", WTERMSIG(status),
            sigdescr_np(WTERMSIG(status)));
   const pid_t dead = tracer;
   const bool command_is_there = notes && notes->command && proc::start_time(notes->command) == notes->command_began;
@@ -137,9 +138,9 @@ int guarded(const std::function<int()>& work) {
   try {
     return work();
   } catch (const std::bad_alloc&) {
-    print_to(stderr, "kevtrace: error: out of memory\n");
+    print_to(messages(), "kevtrace: error: out of memory\n");
   } catch (const std::exception& thrown) {
-    print_to(stderr, "kevtrace: error: {}\n", thrown.what());
+    print_to(messages(), "kevtrace: error: {}\n", thrown.what());
   }
   inproc::note_failed_departure();
   return kOurFailure;

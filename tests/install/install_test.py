@@ -10,6 +10,7 @@ import unittest
 
 BUILD, CMAKE, CPACK = os.environ["KEVT_BUILD"], os.environ["KEVT_CMAKE"], os.environ["KEVT_CPACK"]
 PROBE = ("-e", "p:open libc:open64 path=+0(%di):string", "--", "python3", "-c", 'open("/etc/hostname")')
+ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
 CLEAN = {"PATH": "/usr/bin:/bin"}
 
 
@@ -59,6 +60,36 @@ class Installed(unittest.TestCase):
         refused = run(kevtrace, "run", *PROBE, env=CLEAN)
         self.assertNotEqual(refused.returncode, 0)
         self.assertIn("libkevt-llvm.so", refused.stderr)
+
+    def test_the_library_is_found_by_compilers_and_python(self):
+        """Under DESTDIR and moved: by pkg-config, by the module's own place."""
+        self.install("--prefix", "/usr", DESTDIR=self.folder)
+        moved = os.path.join(self.folder, "anywhere")
+        os.rename(os.path.join(self.folder, "usr"), moved)
+        pkgconfig = os.path.dirname(glob.glob(os.path.join(moved, "**/kevtrace.pc"), recursive=True)[0])
+        words = run("pkg-config", "--cflags", "--libs", "kevtrace", env={**CLEAN, "PKG_CONFIG_PATH": pkgconfig, "PKG_CONFIG_ALLOW_SYSTEM_CFLAGS": "1"}).stdout.split()
+        examples = os.path.join(moved, "share/doc/kevtrace/examples/library")
+        program = os.path.join(self.folder, "print_records")
+        made = run("cc", os.path.join(examples, "print_records.c"), *words, f"-Wl,-rpath,{os.path.dirname(pkgconfig)}", "-o", program)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        done = run(program, PROBE[1], *PROBE[3:], env=CLEAN)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('path="/etc/hostname"', done.stdout)
+        trace = f"import kevtrace\nfor r in kevtrace.run({PROBE[1]!r}, command={list(PROBE[3:])!r}): print(r.path)"
+        done = run("/usr/bin/python3", "-c", trace, env={**CLEAN, "PYTHONPATH": os.path.join(moved, "lib/python3/dist-packages")})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn("/etc/hostname", done.stdout.splitlines())
+
+    def test_a_wheel(self):
+        if run("/usr/bin/python3", "-c", "import setuptools, wheel, pip").returncode:
+            self.skipTest("pip, setuptools or wheel is not here")
+        source = shutil.copytree(os.path.join(ROOT, "library/python"), os.path.join(self.folder, "source"))
+        made = run("/usr/bin/python3", "-m", "pip", "wheel", "--no-build-isolation", "--no-deps", "--no-index", "-w", self.folder, source)
+        self.assertEqual(made.returncode, 0, made.stderr)
+        wheel, = glob.glob(os.path.join(self.folder, "*.whl"))
+        done = run("/usr/bin/python3", "-c", "import kevtrace; print(kevtrace.version())",
+                   env={**CLEAN, "PYTHONPATH": wheel, "KEVTRACE_LIBRARY": os.path.join(BUILD, "lib/libkevtrace.so.0")})
+        self.assertRegex(done.stdout, r"^\d+\.\d+\.\d+\n$", done.stderr)
 
     def test_manual_pages_and_completions(self):
         self.install("--prefix", self.folder, "--component", "core")

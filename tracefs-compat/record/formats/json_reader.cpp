@@ -29,12 +29,12 @@ constexpr std::size_t kMaxDynamic = 0xffff;
 constexpr std::size_t kMaxJsonFormats = 65536;
 constexpr std::uint64_t kJsonFormatBytes = 512, kJsonFormatRatio = 6;  // what a format takes in memory
 
-class Lines {
+class FileLines final : public LineSource {
  public:
-  explicit Lines(InputFile file) : file_(std::move(file)) {}
+  explicit FileLines(InputFile file) : file_(std::move(file)) {}
 
-  // The next line without its end; false at the end. What is longer than kMaxLine is cut.
-  bool next(std::string_view& line) {
+  // What is longer than kMaxLine is cut.
+  bool next(std::string_view& line) override {
     for (;;) {
       const auto end = window_.find('\n', at_);
       if (end != std::string::npos) {
@@ -50,8 +50,8 @@ class Lines {
     at_ = window_.size();
     return !line.empty();
   }
-  std::uint64_t line_at() const { return line_at_; }
-  void rewind() {
+  std::uint64_t line_at() const override { return line_at_; }
+  void rewind() override {
     window_.clear();
     at_ = 0;
     read_ = begin_ = 0;
@@ -182,7 +182,9 @@ class RecordBytes {
 
 class JsonReader final : public RecordReader {
  public:
-  explicit JsonReader(InputFile&& file) : budget_(file.data_bytes()), lines_(std::move(file)) {}
+  // `data_bytes`: what there is to read at most.
+  JsonReader(std::unique_ptr<LineSource> lines, std::uint64_t data_bytes, bool is_live)
+      : budget_(data_bytes), lines_(std::move(lines)), is_live_(is_live) {}
 
   Result<void> open() {
     Json object;
@@ -193,19 +195,8 @@ class JsonReader final : public RecordReader {
     read_header(object);
     while (next_object(object)) {
       if (text_or(object, "type") != "format") break;
-      const std::string text = text_or(object, "format");
-      if (metadata_.formats.all().size() >= kMaxJsonFormats ||
-          !budget_.keep(kJsonFormatBytes + kJsonFormatRatio * text.size())) {
-        problem(budget_.keep_text());
-        continue;
-      }
-      auto format = parse_format(text_or(object, "system"), text);
-      if (format)
-        metadata_.formats.add(std::move(*format));
-      else
-        problem(format.error().message());
+      read_format(object);
     }
-    for (const EventFormat& event : metadata_.formats.all()) by_name_[event.system + ":" + event.name] = &event;
     budget_.end_head();
     rewind();
     return {};
@@ -214,7 +205,7 @@ class JsonReader final : public RecordReader {
   const Metadata& metadata() const override { return metadata_; }
   const std::vector<std::string>& problems() const override { return problems_.texts(); }
   void rewind() override {
-    lines_.rewind();
+    lines_->rewind();
     problems_ = {};
     budget_.rewind();
     is_stopped_ = false;
@@ -226,16 +217,18 @@ class JsonReader final : public RecordReader {
     Json object;
     while (!is_stopped_ && next_object(object)) {
       const std::string type = text_or(object, "type");
+      if (is_live_ && type == "header") read_header(object);
+      if (is_live_ && type == "format") read_format(object);
       if (type == "end") read_end(object);
       if (type == "histogram" || type == "histogram_text") read_histogram(object);
       if (type != "event") continue;
       if (take(object, record)) {
         if (budget_.work(record.event->steps + record.bytes.size())) return true;
-        problem(fmt::format("byte {}: what follows is left out: {}", lines_.line_at(), budget_.work_text()));
+        problem(fmt::format("byte {}: what follows is left out: {}", lines_->line_at(), budget_.work_text()));
         is_stopped_ = true;
         break;
       }
-      problem(fmt::format("byte {}: a record of an event that the file does not describe", lines_.line_at()));
+      problem(fmt::format("byte {}: a record of an event that the file does not describe", lines_->line_at()));
     }
     return false;
   }
@@ -245,13 +238,24 @@ class JsonReader final : public RecordReader {
 
   bool next_object(Json& object) {
     std::string_view line;
-    while (lines_.next(line)) {
+    while (lines_->next(line)) {
       if (line.empty()) continue;
       object = Json::parse(line, nullptr, false);
       if (object.is_object()) return true;
-      problem(fmt::format("byte {}: a line is no JSON object", lines_.line_at()));
+      problem(fmt::format("byte {}: a line is no JSON object", lines_->line_at()));
     }
     return false;
+  }
+
+  void read_format(const Json& object) {
+    const std::string text = text_or(object, "format");
+    if (metadata_.formats.all().size() >= kMaxJsonFormats ||
+        !budget_.keep(kJsonFormatBytes + kJsonFormatRatio * text.size()))
+      return problem(budget_.keep_text());
+    auto format = parse_format(text_or(object, "system"), text);
+    if (!format) return problem(format.error().message());
+    const EventFormat& event = metadata_.formats.add(std::move(*format));
+    by_name_[event.system + ":" + event.name] = &event;
   }
 
   void note_instance(const std::string& name) {
@@ -286,7 +290,7 @@ class JsonReader final : public RecordReader {
                                  : text_or(object, "text");
     if (text.empty()) return;
     if (!budget_.keep(text.size()))
-      return problem(fmt::format("byte {}: a histogram is left out: {}", lines_.line_at(), budget_.keep_text()));
+      return problem(fmt::format("byte {}: a histogram is left out: {}", lines_->line_at(), budget_.keep_text()));
     if (all.empty() || !all.back().text.empty()) all.emplace_back();
     if (table != object.end())
       all.back().objects.push_back(text);
@@ -394,7 +398,8 @@ class JsonReader final : public RecordReader {
   }
 
   ReadBudget budget_;
-  Lines lines_;
+  std::unique_ptr<LineSource> lines_;
+  bool is_live_;  // header and formats come among the records
   Metadata metadata_;
   std::unordered_map<std::string, std::uint32_t> instances_;  // as TypedRecord::instance, by name
   std::unordered_map<std::string, const EventFormat*> by_name_;
@@ -412,10 +417,16 @@ bool is_json_recording(std::string_view first_bytes) { return first_bytes.starts
 
 Result<std::unique_ptr<RecordReader>> open_json_recording(const std::string& path) {
   auto file = KEVT_TRY(InputFile::open(path));
-  auto reader = std::make_unique<JsonReader>(std::move(file));
+  const std::uint64_t bytes = file.data_bytes();
+  auto reader = std::make_unique<JsonReader>(std::make_unique<FileLines>(std::move(file)), bytes, false);
   if (auto opened = reader->open(); !opened)
     return std::unexpected(std::move(opened.error()).while_doing("reading " + path));
   return reader;
+}
+
+std::unique_ptr<RecordReader> follow_json(std::unique_ptr<LineSource> lines) {
+  constexpr std::uint64_t kNoEnd = std::uint64_t{1} << 40;
+  return std::make_unique<JsonReader>(std::move(lines), kNoEnd, true);
 }
 
 }  // namespace kevt::record

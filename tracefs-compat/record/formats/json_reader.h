@@ -1,16 +1,31 @@
 // JsonReader: the records of NDJSON that kevtrace wrote.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::record {
 
+// Lines one after the other.
+class LineSource {
+ public:
+  virtual ~LineSource() = default;
+  // The next line without its end; false: there is none, or none yet.
+  virtual bool next(std::string_view& line) = 0;
+  // Where the last line began, in bytes.
+  virtual std::uint64_t line_at() const = 0;
+  virtual void rewind() = 0;
+};
+
 bool is_json_recording(std::string_view first_bytes);
 // Reads up to the first record.
 Result<std::unique_ptr<RecordReader>> open_json_recording(const std::string& path);
+// Reads what comes: next() is false while there is no whole record, and may be asked again. The metadata grows.
+std::unique_ptr<RecordReader> follow_json(std::unique_ptr<LineSource> lines);
 
 }  // namespace kevt::record

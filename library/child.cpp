@@ -1,0 +1,182 @@
+// Pipes are handed over by their names in /proc, not by inheritance: the program opens them itself, and so nothing that
+// it starts has them. This side keeps an end for writing, so a pipe never says that it has ended; the program's end
+// does (a pidfd), and what is in the pipes then is read before it is told.
+#include "library/child.h"
+
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <cstdlib>
+#include <memory>
+#include <utility>
+
+namespace kevt::library {
+
+namespace {
+
+constexpr std::size_t kMostMessages = 1 << 20;
+
+Result<std::array<UniqueFd, 2>> make_pipe() {
+  int ends[2];
+  if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return std::unexpected(Error::from_errno("pipe"));
+  return std::array{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+std::string name_of(const UniqueFd& fd) { return fmt::format("/proc/{}/fd/{}", ::getpid(), fd.get()); }
+
+bool can_run(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
+
+bool drain(int fd, std::string& out) {
+  bool any = false;
+  char bytes[65536];
+  for (ssize_t got; (got = ::read(fd, bytes, sizeof bytes)) > 0; any = true)
+    out.append(bytes, static_cast<std::size_t>(got));
+  return any;
+}
+
+// A file in memory with the text, at its beginning.
+Result<UniqueFd> text_file(std::string_view text) {
+  UniqueFd file(::memfd_create("kevtrace-text", MFD_CLOEXEC));
+  if (!file) return std::unexpected(Error::from_errno("memfd_create"));
+  while (!text.empty()) {
+    const ssize_t written = ::write(file.get(), text.data(), text.size());
+    if (written <= 0) return std::unexpected(Error::from_errno("writing a file in memory"));
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  ::lseek(file.get(), 0, SEEK_SET);
+  return file;
+}
+
+}  // namespace
+
+std::string program() {
+  if (const char* named = std::getenv("KEVTRACE"); named != nullptr && *named != '\0') return named;
+  Dl_info here;
+  if (::dladdr(reinterpret_cast<const void*>(&program), &here) != 0 && here.dli_fname != nullptr) {
+    const std::unique_ptr<char, decltype(&std::free)> whole(::realpath(here.dli_fname, nullptr), &std::free);
+    std::string folder(whole ? whole.get() : "");
+    for (unsigned up = 0; up < 3 && folder.contains('/'); ++up) {  // lib/x86_64-linux-gnu/libkevtrace.so.0
+      folder.resize(folder.rfind('/'));
+      const std::string one = folder.substr(0, folder.rfind('/') + 1) + "bin/kevtrace";
+      if (can_run(one)) return one;
+    }
+  }
+  return "kevtrace";
+}
+
+Result<Child> Child::start(std::vector<std::string> words, std::string_view input, bool keeps_output) {
+  Child child;
+  auto output = KEVT_TRY(make_pipe());
+  auto said = KEVT_TRY(make_pipe());
+  auto given = KEVT_TRY(text_file(input));
+  std::ranges::replace(words, std::string(kOutput), name_of(output[1]));
+  child.has_command_ = std::ranges::find(words, "--") != words.end();
+  words.insert(words.begin(), {program(), "--messages", name_of(said[1])});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
+  arguments.push_back(nullptr);
+
+  // Behind fork() only functions that a signal handler may call: the caller may have threads.
+  child.pid_ = ::fork();
+  if (child.pid_ < 0) return std::unexpected(Error::from_errno("fork"));
+  if (child.pid_ == 0) {
+    sigset_t none;
+    sigemptyset(&none);
+    sigprocmask(SIG_SETMASK, &none, nullptr);
+    ::signal(SIGINT, SIG_DFL);
+    ::signal(SIGPIPE, SIG_DFL);
+    if (!keeps_output) {
+      ::dup2(given.get(), STDIN_FILENO);
+      ::dup2(output[1].get(), STDOUT_FILENO);
+      ::dup2(said[1].get(), STDERR_FILENO);
+      for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+    }
+    ::execvp(arguments[0], arguments.data());
+    constexpr std::string_view kFailed = "kevtrace cannot be started\n";
+    [[maybe_unused]] const ssize_t ignored = ::write(said[1].get(), kFailed.data(), kFailed.size());
+    ::_exit(127);
+  }
+  child.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
+  child.output_ = std::move(output[0]);
+  child.output_kept_ = std::move(output[1]);
+  child.messages_in_ = std::move(said[0]);
+  child.messages_kept_ = std::move(said[1]);
+  child.poll_ = UniqueFd(::epoll_create1(EPOLL_CLOEXEC));
+  for (const int fd : {child.pidfd_.get(), child.output_.get(), child.messages_in_.get()}) {
+    epoll_event event{.events = EPOLLIN, .data = {.fd = fd}};
+    if (fd < 0 || ::epoll_ctl(child.poll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+      return std::unexpected(Error::from_errno("waiting for kevtrace"));
+  }
+  return child;
+}
+
+Child::Child(Child&& other) noexcept
+    : pid_(std::exchange(other.pid_, -1)),
+      pidfd_(std::move(other.pidfd_)),
+      output_(std::move(other.output_)),
+      output_kept_(std::move(other.output_kept_)),
+      messages_in_(std::move(other.messages_in_)),
+      messages_kept_(std::move(other.messages_kept_)),
+      poll_(std::move(other.poll_)),
+      messages_(std::move(other.messages_)),
+      status_(other.status_),
+      is_stopped_(other.is_stopped_),
+      has_command_(other.has_command_) {}
+
+// What it writes meanwhile is read, so that it does not wait for a reader. With a program that it has started it would
+// wait for that program's end: a second signal ends it at once, and its supervisor takes the probes out.
+Child::~Child() {
+  if (pid_ < 0) return;
+  using Clock = std::chrono::steady_clock;
+  const auto patience = std::chrono::milliseconds(has_command_ ? 500 : 3000);
+  stop();
+  std::string ignored;
+  for (auto next = Clock::now() + patience; !has_ended();) {
+    wait(100);
+    ignored.clear();
+    read(ignored);
+    if (Clock::now() < next) continue;
+    ::kill(pid_, SIGINT);
+    next += patience;
+  }
+}
+
+void Child::stop() {
+  if (!has_ended() && !std::exchange(is_stopped_, true)) ::kill(pid_, SIGINT);
+}
+
+bool Child::wait(int timeout_ms) {
+  epoll_event event;
+  const bool any = ::epoll_wait(poll_.get(), &event, 1, has_ended() ? 0 : timeout_ms) > 0;
+  take_messages();
+  look_for_end();
+  return any;
+}
+
+bool Child::read(std::string& out) { return drain(output_.get(), out); }
+
+void Child::take_messages() {
+  if (messages_.size() > kMostMessages) messages_.erase(0, messages_.size() - kMostMessages / 2);
+  drain(messages_in_.get(), messages_);
+}
+
+void Child::look_for_end() {
+  int status = 0;
+  if (has_ended() || ::waitpid(pid_, &status, WNOHANG) != pid_) return;
+  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+  take_messages();
+}
+
+}  // namespace kevt::library

@@ -1,0 +1,54 @@
+// The program `kevtrace`, started for a caller of the library: what it writes, what it says, and its end.
+#pragma once
+
+#include <sys/types.h>
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "common/error.h"
+#include "common/unique_fd.h"
+
+namespace kevt::library {
+
+// $KEVTRACE, the program that was installed with this library, or "kevtrace", which PATH tells.
+std::string program();
+
+class Child {
+ public:
+  // `words` without the program's name. In them kOutput stands for a file whose bytes read() gives; without it, they
+  // are what is written to standard output. The caller's own standard output and error are the program's where
+  // `keeps_output`.
+  static constexpr std::string_view kOutput = "\1";
+  static Result<Child> start(std::vector<std::string> words, std::string_view input, bool keeps_output);
+
+  Child(Child&&) noexcept;
+  Child& operator=(Child&&) = delete;
+  ~Child();  // ends it as stop() does, and waits
+
+  // Waits up to `timeout_ms` (negative: for ever) until there is something new. False: nothing came in time.
+  bool wait(int timeout_ms);
+  // Appends what it has written; false: there is nothing at the moment.
+  bool read(std::string& out);
+  bool has_ended() const { return status_.has_value(); }
+  // The exit status, 128 + N for signal N; of a child that has ended.
+  int status() const { return status_.value_or(-1); }
+  const std::string& messages() const { return messages_; }
+  void stop();  // SIGINT: tracing ends, what is recorded still comes
+  int fd() const { return poll_.get(); }
+
+ private:
+  Child() = default;
+  void take_messages();
+  void look_for_end();
+
+  pid_t pid_ = -1;
+  UniqueFd pidfd_, output_, output_kept_, messages_in_, messages_kept_, poll_;
+  std::string messages_;
+  std::optional<int> status_;
+  bool is_stopped_ = false, has_command_ = false;
+};
+
+}  // namespace kevt::library

@@ -1,0 +1,307 @@
+// The functions of kevtrace.h: one reader over a recording, or over the records of a program that is traced.
+//
+// A run is `kevtrace stream -f json`, whose lines tell their own formats; the recording's reader reads them, so a
+// record of a run and one of a recording are the same here.
+#include "library/kevtrace.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <memory>
+#include <new>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "library/child.h"
+#include "tracefs-compat/record/formats/json_reader.h"
+#include "tracefs-compat/record/recording.h"
+
+namespace {
+
+using namespace kevt;
+using library::Child;
+
+thread_local std::string failure;
+
+// The child's lines, as they come.
+class ChildLines final : public record::LineSource {
+ public:
+  explicit ChildLines(Child& child) : child_(child) {}
+
+  bool next(std::string_view& line) override {
+    std::size_t end = text_.find('\n', at_);
+    if (end == std::string::npos) {
+      text_.erase(0, at_);
+      begin_ += std::exchange(at_, 0);
+      if (text_.size() > kLongest) text_.clear();  // no line of ours
+      if (!child_.read(text_)) return false;
+      end = text_.find('\n');
+      if (end == std::string::npos) return false;
+    }
+    line = std::string_view(text_).substr(at_, end - at_);
+    line_at_ = begin_ + at_;
+    at_ = end + 1;
+    return true;
+  }
+  std::uint64_t line_at() const override { return line_at_; }
+  void rewind() override {}
+
+ private:
+  static constexpr std::size_t kLongest = 1 << 20;
+  Child& child_;
+  std::string text_;
+  std::size_t at_ = 0;
+  std::uint64_t begin_ = 0, line_at_ = 0;
+};
+
+void add_list(std::vector<std::string>& words, const char* option, const char* const* list) {
+  for (; list != nullptr && *list != nullptr; ++list) words.insert(words.end(), {option, *list});
+}
+
+std::vector<std::string> words_of(const kevtrace_run_options& options) {
+  std::vector<std::string> words = {"-q", "stream", "-f", "json", "-o", std::string(Child::kOutput)};
+  add_list(words, "-e", options.definitions);
+  add_list(words, "--filter", options.filters);
+  add_list(words, "--trigger", options.triggers);
+  if (options.script != nullptr) words.insert(words.end(), {"-p", options.script});
+  if (options.count != 0) words.insert(words.end(), {"-c", std::to_string(options.count)});
+  if (options.seconds > 0) words.insert(words.end(), {"-d", fmt::format("{}", options.seconds)});
+  if (options.buffer_kb != 0) words.insert(words.end(), {"--buffer", std::to_string(options.buffer_kb)});
+  if (options.runtime != nullptr) words.insert(words.end(), {"--runtime", options.runtime});
+  if (options.follow != 0) words.emplace_back("--follow-forks");
+  if (options.pid != 0) words.insert(words.end(), {"--pid", std::to_string(options.pid)});
+  if (options.command == nullptr) return words;
+  words.emplace_back("--");
+  for (const char* const* word = options.command; *word != nullptr; ++word) words.emplace_back(*word);
+  return words;
+}
+
+// No exception leaves the library: what runs out of memory fails.
+template <class Result, class Do>
+Result guarded(Result otherwise, Do what) noexcept {
+  try {
+    return what();
+  } catch (const std::exception& thrown) {
+    failure = thrown.what();
+  } catch (...) {
+    failure = "an unknown failure";
+  }
+  return otherwise;
+}
+
+// Runs the program to its end. Its standard output, or nullopt: it could not be run.
+std::optional<std::string> run_to_end(std::vector<std::string> words, std::string_view input, int& status) {
+  auto child = Child::start(std::move(words), input, false);
+  if (!child) {
+    failure = child.error().message();
+    return std::nullopt;
+  }
+  std::string output;
+  while (!child->has_ended()) {
+    child->wait(-1);
+    child->read(output);
+  }
+  child->read(output);
+  status = child->status();
+  failure = child->messages();
+  return output;
+}
+
+}  // namespace
+
+struct kevtrace_reader {
+  std::optional<Child> child;  // nullopt: a recording
+  std::unique_ptr<record::RecordReader> records;
+  record::TypedRecord record;
+  std::string event, comm;
+  mutable std::string messages;
+  bool stands = false;  // on a record
+
+  const record::Field* field(unsigned index) const {
+    return stands && index < record.event->fields.size() ? &record.event->fields[index] : nullptr;
+  }
+  int end() {
+    stands = false;
+    // The exit status is that of the traced program; counts come when tracing has ended as it should.
+    const bool is_good = child ? !records->metadata().totals.empty() : records->problems().empty();
+    return is_good ? KEVTRACE_END : KEVTRACE_FAILED;
+  }
+};
+
+extern "C" {
+
+const char* kevtrace_version(void) { return KEVT_VERSION; }
+
+char* kevtrace_check(const char* text, const char* kernel) {
+  return guarded(static_cast<char*>(nullptr), [&] {
+    std::vector<std::string> words = {"--diagnostics=json", "check", "-"};
+    if (kernel != nullptr) words.insert(words.end(), {"--kernel", kernel});
+    int status = 0;
+    const auto report = run_to_end(std::move(words), text, status);
+    if (!report || !report->starts_with('{')) return static_cast<char*>(nullptr);
+    return ::strdup(report->c_str());
+  });
+}
+
+int kevtrace_compile(const char* script, const char* output) {
+  return guarded(-1, [&] {
+    int status = 0;
+    return run_to_end({"compile", script, "-o", output}, "", status) ? status : -1;
+  });
+}
+
+void kevtrace_free(char* text) { std::free(text); }
+const char* kevtrace_failure(void) { return failure.c_str(); }
+
+kevtrace_reader* kevtrace_run(const kevtrace_run_options* given) {
+  return guarded(static_cast<kevtrace_reader*>(nullptr), [&]() -> kevtrace_reader* {
+    kevtrace_run_options options{};
+    std::memcpy(&options, given, std::min(given->size, sizeof options));
+    auto child = Child::start(words_of(options), "", true);
+    if (!child) {
+      failure = child.error().message();
+      return nullptr;
+    }
+    auto reader = std::make_unique<kevtrace_reader>();
+    reader->child.emplace(std::move(*child));
+    reader->records = record::follow_json(std::make_unique<ChildLines>(*reader->child));
+    return reader.release();
+  });
+}
+
+kevtrace_reader* kevtrace_open(const char* path) {
+  return guarded(static_cast<kevtrace_reader*>(nullptr), [&]() -> kevtrace_reader* {
+    auto records = record::open_recording(path);
+    if (!records) {
+      failure = records.error().message();
+      return nullptr;
+    }
+    auto reader = std::make_unique<kevtrace_reader>();
+    reader->records = std::move(*records);
+    return reader.release();
+  });
+}
+
+int kevtrace_next(kevtrace_reader* reader, int timeout_ms) {
+  return guarded(static_cast<int>(KEVTRACE_FAILED), [&]() -> int {
+    using Clock = std::chrono::steady_clock;
+    const auto until = Clock::now() + std::chrono::milliseconds(std::max(timeout_ms, 0));
+    for (bool was_last = false;;) {
+      if (reader->records->next(reader->record)) {
+        reader->event = reader->record.event->system + "/" + reader->record.event->name;
+        reader->comm = reader->record.comm;
+        reader->stands = true;
+        return KEVTRACE_RECORD;
+      }
+      reader->stands = false;
+      if (!reader->child || was_last) return reader->end();
+      if (reader->child->has_ended()) {
+        was_last = true;  // what it wrote last is read once more
+        continue;
+      }
+      const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
+      if (timeout_ms >= 0 && left <= 0) return KEVTRACE_NOTHING;
+      reader->child->wait(timeout_ms < 0 ? -1 : static_cast<int>(left));
+    }
+  });
+}
+
+int kevtrace_status(const kevtrace_reader* reader) { return reader->child ? reader->child->status() : -1; }
+
+void kevtrace_stop(kevtrace_reader* reader) {
+  if (reader->child) reader->child->stop();
+}
+void kevtrace_close(kevtrace_reader* reader) { delete reader; }
+
+const char* kevtrace_messages(const kevtrace_reader* reader) {
+  return guarded("", [&] {
+    if (reader->child) return reader->child->messages().c_str();
+    reader->messages.clear();
+    for (const std::string& one : reader->records->problems()) reader->messages += one + "\n";
+    return reader->messages.c_str();
+  });
+}
+int kevtrace_fd(const kevtrace_reader* reader) { return reader->child ? reader->child->fd() : -1; }
+
+const char* kevtrace_event(const kevtrace_reader* reader) { return reader->stands ? reader->event.c_str() : ""; }
+uint64_t kevtrace_time(const kevtrace_reader* reader) { return reader->record.time_ns; }
+unsigned kevtrace_cpu(const kevtrace_reader* reader) { return reader->record.cpu; }
+pid_t kevtrace_thread(const kevtrace_reader* reader) { return reader->record.pid; }
+const char* kevtrace_comm(const kevtrace_reader* reader) { return reader->stands ? reader->comm.c_str() : ""; }
+uint64_t kevtrace_lost_before(const kevtrace_reader* reader) { return reader->record.lost_before; }
+
+unsigned kevtrace_fields(const kevtrace_reader* reader) {
+  return reader->stands ? static_cast<unsigned>(reader->record.event->fields.size()) : 0;
+}
+const char* kevtrace_field_name(const kevtrace_reader* reader, unsigned index) {
+  const record::Field* field = reader->field(index);
+  return field != nullptr ? field->name.c_str() : nullptr;
+}
+int kevtrace_field_is_array(const kevtrace_reader* reader, unsigned index) {
+  const record::Field* field = reader->field(index);
+  return field != nullptr &&
+         (field->kind == record::FieldKind::Numbers || field->kind == record::FieldKind::DynamicTexts);
+}
+unsigned kevtrace_field_items(const kevtrace_reader* reader, unsigned index) {
+  const record::Field* field = reader->field(index);
+  if (field == nullptr) return 0;
+  return kevtrace_field_is_array(reader, index) ? field->items() : 1;
+}
+
+kevtrace_value kevtrace_value_of(const kevtrace_reader* reader, unsigned index, unsigned item) {
+  kevtrace_value made{};
+  const record::Field* field = reader->field(index);
+  if (field == nullptr) return made;
+  const auto set_text = [&](const char* bytes, std::size_t length) {
+    made.kind = KEVTRACE_TEXT;
+    made.as.text.bytes = bytes;
+    made.as.text.length = length;
+  };
+  if (field->kind == record::FieldKind::DynamicBytes) {
+    const auto bytes = record::dynamic_bytes(*field, reader->record.bytes);
+    set_text(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+    return made;
+  }
+  const record::Value value = record::value_of(*field, reader->record.bytes, item);
+  switch (value.kind) {
+    case record::Value::Kind::Absent:
+      break;
+    case record::Value::Kind::Signed:
+      made.kind = KEVTRACE_SIGNED;
+      made.as.as_signed = static_cast<int64_t>(value.number);
+      break;
+    case record::Value::Kind::Unsigned:
+      made.kind = KEVTRACE_UNSIGNED;
+      made.as.as_unsigned = value.number;
+      break;
+    case record::Value::Kind::Float:
+      made.kind = KEVTRACE_FLOAT;
+      made.as.as_float = record::as_double(value);
+      break;
+    case record::Value::Kind::Text:
+      set_text(value.text.data(), value.text.size());
+      break;
+  }
+  return made;
+}
+
+unsigned kevtrace_counted(const kevtrace_reader* reader) {
+  return static_cast<unsigned>(reader->records->metadata().totals.size());
+}
+kevtrace_counts kevtrace_counts_of(const kevtrace_reader* reader, unsigned index) {
+  const auto& totals = reader->records->metadata().totals;
+  if (index >= totals.size()) return {};
+  const record::EventTotals& one = totals[index];
+  return {.event = one.event.c_str(),
+          .hits = one.attempts,
+          .recorded = one.recorded,
+          .aggregated = one.aggregated,
+          .filtered = one.filtered,
+          .lost = one.lost,
+          .missed = one.sees_misses ? one.missed : UINT64_MAX};
+}
+
+}  // extern "C"

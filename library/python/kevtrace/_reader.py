@@ -1,0 +1,200 @@
+"""Readers and records; see kevtrace.h for what each call does and when it fails."""
+import ctypes
+import json
+import os
+from typing import NamedTuple, Optional
+
+from ._library import ABSENT, END, FLOAT, NOTHING, RECORD, SIGNED, UNSIGNED, RunOptions, library
+
+_UNKNOWN = (1 << 64) - 1
+
+
+class Error(Exception):
+    """kevtrace refused; the text is its own."""
+
+
+class Counts(NamedTuple):
+    """hits = recorded + aggregated + filtered + lost + missed, of one event; missed is None where the runtime cannot tell."""
+    hits: int
+    recorded: int
+    aggregated: int
+    filtered: int
+    lost: int
+    missed: Optional[int]
+
+
+class Record:
+    """One record. Fields are attributes and items: `r.path`, `r["path"]`; `r.fields` is a dict of them.
+
+    time: nanoseconds (CLOCK_MONOTONIC unless the recording says otherwise); lost_before: records of this CPU that were
+    lost right before it. Values are int, float, str (bytes that are no UTF-8 are surrogates, as in file names), a list of
+    them for arrays, and None for what could not be read at the hit.
+    """
+    __slots__ = ("event", "time", "cpu", "thread", "comm", "lost_before", "fields")
+
+    def __init__(self, event, time, cpu, thread, comm, lost_before, fields):
+        self.event, self.time, self.cpu, self.thread, self.comm, self.lost_before, self.fields = event, time, cpu, thread, comm, lost_before, fields
+
+    def __getattr__(self, name):
+        try:
+            return self.fields[name]
+        except KeyError:
+            raise AttributeError(f"{self.event} has no field {name!r}; it has {', '.join(self.fields)}") from None
+
+    def __getitem__(self, name):
+        return self.fields[name]
+
+    def __repr__(self):
+        values = " ".join(f"{name}={value!r}" for name, value in self.fields.items())
+        return f"<{self.event} {self.time / 1e9:.6f} {self.comm}-{self.thread} [{self.cpu}] {values}>"
+
+
+def _value(handle, field, item):
+    value = library.kevtrace_value_of(handle, field, item)
+    if value.kind == ABSENT:
+        return None
+    if value.kind == SIGNED:
+        return value.value.signed
+    if value.kind == UNSIGNED:
+        return value.value.unsigned
+    if value.kind == FLOAT:
+        return value.value.float
+    return os.fsdecode(ctypes.string_at(value.value.text.bytes, value.value.text.length))
+
+
+class Reader:
+    """Iterates over records; use it in `with`, or close() it. `counts` is {event: Counts} once the end has come."""
+
+    def __init__(self, handle):
+        if not handle:
+            raise Error(os.fsdecode(library.kevtrace_failure()))
+        self._handle = handle
+        self._shapes = {}
+        self.counts = {}
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.close()
+
+    def __del__(self):
+        self.close()
+
+    def close(self):
+        """Ends tracing and waits until nothing of it is left in the traced program."""
+        handle, self._handle = getattr(self, "_handle", None), None
+        if handle:
+            library.kevtrace_close(handle)
+
+    def stop(self):
+        """Ends tracing soon; what is recorded already still comes."""
+        library.kevtrace_stop(self._open())
+
+    def fileno(self):
+        """For select and asyncio: readable when next() may have something new."""
+        return library.kevtrace_fd(self._open())
+
+    @property
+    def status(self):
+        """The exit status once the end has come, the command's if there is one; None before, and of a recording."""
+        status = library.kevtrace_status(self._open())
+        return None if status < 0 else status
+
+    @property
+    def messages(self):
+        """What kevtrace has said so far."""
+        return os.fsdecode(library.kevtrace_messages(self._open()))
+
+    def next(self, timeout=None):
+        """The next record; None: none came within `timeout` seconds. StopIteration at the end, Error if tracing failed."""
+        result = library.kevtrace_next(self._open(), -1 if timeout is None else int(timeout * 1000))
+        if result == RECORD:
+            return self._record()
+        if result == NOTHING:
+            return None
+        self._take_counts()
+        if result == END:
+            raise StopIteration
+        raise Error(self.messages or os.fsdecode(library.kevtrace_failure()))
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        return self.next()
+
+    def _open(self):
+        if not self._handle:
+            raise ValueError("the reader is closed")
+        return self._handle
+
+    # Names and forms of an event's fields are asked for once.
+    def _shape(self, event):
+        shape = self._shapes.get(event)
+        if shape is None:
+            handle = self._handle
+            shape = self._shapes[event] = [(os.fsdecode(library.kevtrace_field_name(handle, i)), library.kevtrace_field_is_array(handle, i),
+                                            library.kevtrace_field_items(handle, i)) for i in range(library.kevtrace_fields(handle))]
+        return shape
+
+    def _record(self):
+        handle = self._handle
+        event = os.fsdecode(library.kevtrace_event(handle))
+        fields = {name: [_value(handle, i, item) for item in range(items)] if is_array else _value(handle, i, 0)
+                  for i, (name, is_array, items) in enumerate(self._shape(event)) if not name.startswith("__probe_")}
+        return Record(event, library.kevtrace_time(handle), library.kevtrace_cpu(handle), library.kevtrace_thread(handle),
+                      os.fsdecode(library.kevtrace_comm(handle)), library.kevtrace_lost_before(handle), fields)
+
+    def _take_counts(self):
+        for index in range(library.kevtrace_counted(self._handle)):
+            one = library.kevtrace_counts_of(self._handle, index)
+            missed = None if one.missed == _UNKNOWN else one.missed
+            self.counts[os.fsdecode(one.event)] = Counts(one.hits, one.recorded, one.aggregated, one.filtered, one.lost, missed)
+
+
+def _list(texts):
+    if isinstance(texts, (str, bytes)):
+        texts = [texts]
+    made = [os.fsencode(text) for text in texts]
+    return (ctypes.c_char_p * (len(made) + 1))(*made, None)
+
+
+def run(definitions=(), *, pid=None, command=None, filters=(), triggers=(), script=None, count=0, seconds=0.0, buffer_kb=0, follow=False, runtime=None):
+    """Traces process `pid`, or starts `command` (a list), or traces the kernel (`runtime="bpf"`). A Reader.
+
+    `definitions`, `filters`, `triggers`: one text or several, as for `kevtrace run`. `count`, `seconds`: when it ends.
+    `follow`: also programs that these, and what they fork, become by exec.
+    """
+    options = RunOptions(size=ctypes.sizeof(RunOptions), definitions=_list(definitions), filters=_list(filters), triggers=_list(triggers),
+                         script=os.fsencode(script) if script else None, command=_list(command) if command else None, pid=pid or 0, count=count,
+                         seconds=seconds, buffer_kb=buffer_kb, follow=follow, runtime=runtime.encode() if runtime else None)
+    return Reader(library.kevtrace_run(ctypes.byref(options)))
+
+
+def open(path):  # noqa: A001: the module's own, as in gzip.open
+    """A Reader of a recording: trace.dat of kevtrace or trace-cmd, NDJSON of kevtrace."""
+    return Reader(library.kevtrace_open(os.fsencode(path)))
+
+
+def check(text, kernel=None):
+    """What is wrong with an event script, as `kevtrace check --diagnostics=json` says it (docs/cli.md): a dict."""
+    report = library.kevtrace_check(os.fsencode(text), kernel.encode() if kernel else None)
+    if not report:
+        raise Error(os.fsdecode(library.kevtrace_failure()))
+    try:
+        return json.loads(ctypes.string_at(report))
+    finally:
+        library.kevtrace_free(report)
+
+
+def compile_script(script, output):
+    """Compiles an event script to a file that runs where there is no compiler."""
+    if library.kevtrace_compile(os.fsencode(script), os.fsencode(output)) != 0:
+        raise Error(os.fsdecode(library.kevtrace_failure()))
+
+
+def version():
+    """The library's version, "0.1.0"."""
+    return library.kevtrace_version().decode()
+

@@ -1,0 +1,268 @@
+"""libkevtrace from C and from Python: definitions checked and compiled, commands and processes traced, recordings read; a
+caller that dies, mistakes, timeouts."""
+import os
+import re
+import select
+import signal
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+import kevtrace
+
+KEVTRACE = os.environ["KEVTRACE"]
+PROGRAMS = os.environ["KEVT_PROGRAMS"]
+PRINT_RECORDS = os.environ["KEVT_PRINT_RECORDS"]
+LINES = os.path.join(PROGRAMS, "lines0")
+STEPS = os.path.join(PROGRAMS, "steps")
+AREA = "p:area lines0:area_of:8 width height area s->label:string w=s->weight all_counters"
+VALUES = [{"width": 3 * n, "height": 3 * (n + 1), "area": 9 * n * (n + 1), "label": "first", "w": 2.5, "all_counters": [1, 2, 3, 4]} for n in range(1, 6)]
+
+
+def children_of(pid):
+    with open(f"/proc/{pid}/task/{pid}/children", encoding="ascii") as file:
+        return [int(word) for word in file.read().split()]
+
+
+def is_alive(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii") as file:
+            return file.read().rsplit(") ", 1)[1][0] not in "ZX"
+    except FileNotFoundError:
+        return False
+
+
+def wait_until(condition, what, seconds=20):
+    end = time.monotonic() + seconds
+    while not condition():
+        if time.monotonic() > end:
+            raise AssertionError("waited for " + what)
+        time.sleep(0.01)
+
+
+class Steps:
+    """A program that calls step(i) when it is told to."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([STEPS], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        return self
+
+    def __exit__(self, *_):
+        self.process.stdin.close()
+        self.process.wait(timeout=20)
+        self.process.stdout.close()
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def step(self, first, last):
+        self.process.stdin.write(f"{first} {last} 1\n")
+        self.process.stdin.flush()
+        assert self.process.stdout.readline() == "done\n"
+
+
+
+class Python(unittest.TestCase):
+    def test_a_command(self):
+        with kevtrace.run(AREA, command=[LINES, "5"]) as reader:
+            records = list(reader)
+            self.assertEqual([r.fields for r in records], VALUES)
+            self.assertEqual({r.event for r in records}, {"uprobes/area"})
+            self.assertEqual(records, sorted(records, key=lambda r: r.time))
+            first = records[0]
+            self.assertEqual((first.comm, first.width, first["area"], first.lost_before), ("lines0", 3, 18, 0))
+            self.assertIn("width=3", repr(first))
+            with self.assertRaisesRegex(AttributeError, "it has width, height"):
+                first.nosuch  # pylint: disable=pointless-statement
+            self.assertEqual(reader.counts, {"uprobes/area": kevtrace.Counts(5, 5, 0, 0, 0, 0)})
+            self.assertEqual(reader.status, 0)
+
+    def test_filters_triggers_and_several_definitions(self):
+        with kevtrace.run([AREA, "p:sum lines0:sum_to:0 n"], filters=["area: area > 100"], triggers="sum: traceoff if n == 5", command=[LINES, "5"]) as reader:
+            records = list(reader)
+        self.assertEqual([r.area for r in records if r.event == "uprobes/area"], [108])
+        self.assertEqual([r.n for r in records if r.event == "uprobes/sum"], [3, 4, 5])
+        self.assertEqual(reader.counts["uprobes/area"].filtered, 4, "two by the filter, two since tracing is off")
+
+    def test_the_commands_status_is_its_own(self):
+        with kevtrace.run("p libc:read", command=["/bin/sh", "-c", "read x </dev/null; exit 7"]) as reader:
+            self.assertGreater(len(list(reader)), 0)
+            self.assertEqual(reader.status, 7)
+
+    def test_programs_that_are_followed(self):
+        by_path = AREA.replace("lines0:", LINES + ":")
+        with kevtrace.run(by_path, command=["/bin/sh", "-c", f"{LINES} 2; {LINES} 3"], follow=True) as reader:
+            self.assertEqual([r.fields for r in reader], VALUES[:2] + VALUES[:3])
+
+    def test_mistakes_are_errors_with_their_places(self):
+        reader = kevtrace.run("p:area lines0:area_of:8 widht", command=[LINES, "1"])
+        with self.assertRaisesRegex(kevtrace.Error, "(?s)near it: `width`.*\\^"):
+            next(reader)
+        self.assertEqual(reader.status, 3)
+        with self.assertRaisesRegex(kevtrace.Error, "no process"):
+            next(kevtrace.run("p libc:open64", pid=2 ** 22 - 3))
+        with self.assertRaisesRegex(kevtrace.Error, "CMD"):
+            next(kevtrace.run("p libc:open64"))
+        with self.assertRaisesRegex(kevtrace.Error, "nosuch"):
+            kevtrace.open("/nosuch/recording")
+        reader.close()
+        with self.assertRaises(ValueError):
+            next(reader)
+
+    def test_a_process_timeouts_and_stop(self):
+        with Steps() as steps, kevtrace.run("p:step steps:step i=%di:s64", pid=steps.pid) as reader:
+            self.assertIsNone(reader.next(timeout=0))
+            seen = []
+            for turn in range(3):
+                wait_until(lambda: steps.step(0, 1) or (one := reader.next(timeout=0.3)) and not seen.append(one.i), "a record")
+                steps.step(10 * turn + 1, 10 * turn + 4)
+                self.assertTrue(select.select([reader], [], [], 20)[0])
+                while (one := reader.next(timeout=0.5)) is not None:
+                    seen.append(one.i)
+            self.assertEqual([i for i in seen if i], [1, 2, 3, 11, 12, 13, 21, 22, 23])
+            reader.stop()
+            self.assertEqual([r.i for r in reader if r.i], [])
+            counts = reader.counts["kprobes/step"]
+            self.assertEqual((counts.hits, counts.recorded), (len(seen), len(seen)))
+            steps.step(0, 5)  # it goes on
+
+    def test_closed_early(self):
+        with Steps() as steps:
+            for _ in range(3):
+                with kevtrace.run("p:step steps:step i=%di:s64", pid=steps.pid) as reader:
+                    wait_until(lambda: steps.step(0, 1) or reader.next(timeout=0.2), "a record")
+                steps.step(0, 3)
+                self.assertEqual(children_of(os.getpid()), [steps.pid])
+        started = time.monotonic()
+        with kevtrace.run("p:r libc:read", command=["/bin/sleep", "8"]) as reader:
+            self.assertIsNone(reader.next(timeout=0.5))
+        self.assertLess(time.monotonic() - started, 6, "the program that was started goes on")
+
+    def test_readers_in_threads(self):
+        results = {}
+
+        def trace(number):
+            with kevtrace.run(AREA, command=[LINES, str(number)]) as reader:
+                results[number] = [r.fields for r in reader]
+        threads = [threading.Thread(target=trace, args=(n,)) for n in range(1, 6)]
+        for one in threads:
+            one.start()
+        for one in threads:
+            one.join()
+        self.assertEqual(results, {n: VALUES[:n] for n in range(1, 6)})
+
+    def test_nothing_is_lost_at_speed(self):
+        with Steps() as steps, kevtrace.run("p:step steps:step i=%di:s64", pid=steps.pid, buffer_kb=16384) as reader:
+            wait_until(lambda: steps.step(0, 1) or reader.next(timeout=0.2), "a record")
+            steps.step(1, 100_001)
+            reader.stop()
+            self.assertEqual([r.i for r in reader if r.i], list(range(1, 100_001)))
+
+    def test_a_caller_that_is_killed(self):
+        with Steps() as steps:
+            program = f"import kevtrace\nr = kevtrace.run('p:step steps:step i=%di:s64', pid={steps.pid})\nwhile True: print(r.next().i, flush=True)"
+            with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE, text=True) as caller:
+                wait_until(lambda: steps.step(7, 8) or select.select([caller.stdout], [], [], 0.2)[0], "a record")
+                tracers = children_of(caller.pid)
+                self.assertEqual(len(tracers), 1)
+                caller.send_signal(signal.SIGKILL)
+            wait_until(lambda: not any(is_alive(pid) for pid in tracers), "kevtrace's end")
+            steps.step(0, 100)
+
+    def test_recordings(self):
+        with tempfile.TemporaryDirectory() as folder:
+            for name in ("t.dat", "t.json"):
+                path = os.path.join(folder, name)
+                subprocess.run([KEVTRACE, "-q", "run", "-o", path, "-e", AREA, "--", LINES, "5"], check=True, stdout=subprocess.DEVNULL)
+                with kevtrace.open(path) as reader:
+                    self.assertEqual([r.fields for r in reader], VALUES)
+                    self.assertEqual(reader.counts["uprobes/area"].hits, 5)
+                    self.assertIsNone(reader.status)
+                    self.assertEqual(reader.fileno(), -1)
+
+    def test_a_damaged_recording(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.json")
+            subprocess.run([KEVTRACE, "-q", "run", "-o", path, "-e", AREA, "--", LINES, "5"], check=True, stdout=subprocess.DEVNULL)
+            with open(path, "a", encoding="utf-8") as file:
+                file.write("no object\n")
+            with kevtrace.open(path) as reader:
+                with self.assertRaisesRegex(kevtrace.Error, "no JSON object"):
+                    list(reader)
+
+    def test_check(self):
+        report = kevtrace.check("p:x vfs_read a=%zz\np:y vfs_read b=%di\n")
+        self.assertEqual([(d["id"], d["line"], d["column"]) for d in report["diagnostics"]], [("BAD_REG_NAME", 1, 16)])
+        self.assertEqual(report["listing"], ["p:kprobes/y vfs_read b=%di"])
+        self.assertEqual(kevtrace.check("p:x vfs_read a=$arg1\n")["errors"], 0)
+        self.assertEqual(kevtrace.check("f:x vfs_read\n", kernel="6.1")["errors"], 1)
+
+    def test_compile_and_run_a_script(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script, output = os.path.join(folder, "s.kev"), os.path.join(folder, "s.kevo")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write("p:step steps:step i=%di:s64\n  filter i > 2\n")
+            kevtrace.compile_script(script, output)
+            with Steps() as steps, kevtrace.run(script=output, pid=steps.pid) as reader:
+                wait_until(lambda: steps.step(3, 4) or reader.next(timeout=0.2), "a record")
+                steps.step(0, 6)
+                reader.stop()
+                self.assertEqual([r.i for r in reader if r.i != 3], [4, 5])
+            with open(script, "a", encoding="utf-8") as file:
+                file.write("p:bad steps:step i=%zz\n")
+            with self.assertRaisesRegex(kevtrace.Error, "Invalid register name"):
+                kevtrace.compile_script(script, output)
+
+    def test_where_kevtrace_is_not(self):
+        program = "import kevtrace\ntry: next(kevtrace.run('p libc:open64', command=['/bin/true']))\nexcept kevtrace.Error as e: print(e)"
+        done = subprocess.run([sys.executable, "-c", program], env=dict(os.environ, KEVTRACE="/nosuch/kevtrace"), capture_output=True, text=True, check=True)
+        self.assertIn("cannot be started", done.stdout)
+
+
+class Examples(unittest.TestCase):
+    def test_slow_calls(self):
+        program = "import os, time\nr, w = os.pipe()\nos.write(1, b'ready\\n')\nwhile True: os.write(w, b'x'); os.read(r, 1); time.sleep(0.01)"
+        with subprocess.Popen(["/usr/bin/python3", "-c", program], stdout=subprocess.PIPE) as target:
+            target.stdout.readline()
+            example = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/library/slow_calls.py")
+            done = subprocess.run([sys.executable, example, "libc:read", str(target.pid), "0.7"], capture_output=True, text=True, timeout=60)
+            target.kill()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertRegex(done.stdout, rf"(?m)^ +\d+\.\d+ ms  thread {target.pid}  at \d+\.\d+  returned 1$")
+        self.assertRegex(done.stderr, r"kprobes/enter: \d+ hits, 0 lost")
+
+
+class InC(unittest.TestCase):
+    EXPECTED = ["uprobes/area width=%d height=%d area=%d label=\"first\" w=2.5 all_counters={1,2,3,4}" % (v["width"], v["height"], v["area"]) for v in VALUES]
+
+    def test_a_command_and_a_recording(self):
+        done = subprocess.run([PRINT_RECORDS, AREA, LINES, "5"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual([line for line in done.stdout.splitlines() if line.startswith("uprobes")], [*self.EXPECTED, "uprobes/area: 5 hits, 5 recorded"])
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.dat")
+            subprocess.run([KEVTRACE, "-q", "run", "-o", path, "-e", AREA, "--", LINES, "5"], check=True, stdout=subprocess.DEVNULL)
+            done = subprocess.run([PRINT_RECORDS, "-", path], capture_output=True, text=True, timeout=60, check=True)
+            self.assertEqual(done.stdout.splitlines(), [*self.EXPECTED, "uprobes/area: 5 hits, 5 recorded"])
+
+    def test_a_mistake(self):
+        done = subprocess.run([PRINT_RECORDS, "p:area lines0:area_of:8 nosuch", LINES, "5"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("there is no variable `nosuch`", done.stderr)
+
+    def test_only_the_functions_of_the_header_are_there(self):
+        library = os.environ["KEVTRACE_LIBRARY"]
+        symbols = subprocess.run(["nm", "-D", "--defined-only", library], capture_output=True, text=True, check=True).stdout
+        names = {line.split()[2].split("@")[0] for line in symbols.splitlines() if " T " in line}
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../library/kevtrace.h"), encoding="utf-8") as file:
+            declared = set(re.findall(r"(?m)^KEVTRACE_API [^;]*?(kevtrace_\w+)\(", file.read()))
+        self.assertEqual(names, declared)
+        self.assertTrue(all("@@KEVTRACE_0" in line for line in symbols.splitlines() if " T " in line))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
