@@ -1,4 +1,5 @@
 // CLI11 in one place: every option, its help, and nothing else.
+#include "cli/options/choice_options.h"
 #include "cli/options/options.h"
 
 #include <fmt/format.h>
@@ -101,6 +102,7 @@ void add_run(CLI::App& app, RunOptions& run) {
       run.definition_files.push_back(run.command.front());
       run.command.erase(run.command.begin());
     }
+    take_process_choice(run.choice, run.pids);
     if (run.command.empty() && run.pids.empty() && run.definition_files.empty() && run.enabled.empty() &&
         !runtime::traces_whole_machine(run.runtime))
       throw CLI::RequiredError("CMD");

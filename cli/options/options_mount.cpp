@@ -1,4 +1,5 @@
 // The options of `mount` and `exec`. options.cpp has the program's own, and names all verbs.
+#include "cli/options/choice_options.h"
 #include "cli/options/options_mount.h"
 
 #include <CLI/CLI.hpp>
@@ -19,6 +20,7 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(CLI::PositiveNumber);
+  add_process_choice(*verb, mount.choice);
   verb->add_option("--buffer", mount.buffer_kb, "buffer_size_kb at the start")
       ->type_name("KIB")
       ->check(CLI::Range(8, 1 << 24).description(""));
@@ -36,6 +38,7 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
   verb->final_callback([&mount, verb] {
     take_instances(*verb, mount.defined);
     const bool kernel = runtime::traces_whole_machine(mount.runtime);
+    take_process_choice(mount.choice, mount.pids);
     if (kernel && !mount.pids.empty())
       throw CLI::ValidationError("--pid", "--runtime " + mount.runtime + " traces the whole machine");
     if (kernel && mount.follow)

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <map>
 
+#include "cli/options/choice_options.h"
 #include "cli/options/option_parts.h"
 #include "cli/options/record_options.h"
 #include "cli/options/run_options.h"
@@ -139,6 +140,7 @@ void add_tracing(CLI::App& app, RunOptions& run) {
       ->delimiter(',')
       ->allow_extra_args(false)
       ->check(positive("a process id"));
+  add_process_choice(*verb, run.choice);
   verb->add_flag("--keep-going", run.keep_going,
                  "leave out definitions that are wrong or cannot be placed, instead of refusing them all");
   verb->add_flag("--follow-forks", run.follow,

@@ -1,4 +1,5 @@
 // CLI11's side of the verbs about recordings.
+#include "cli/options/choice_options.h"
 #include "cli/options/record_options.h"
 
 #include <CLI/CLI.hpp>
@@ -172,7 +173,8 @@ void add_question(CLI::App& verb, QuestionOptions& source) {
   name_alone(verb);
 }
 
-void require_source(const QuestionOptions& source) {
+void require_source(QuestionOptions& source) {
+  take_process_choice(source.run.choice, source.run.pids);
   const RunOptions& run = source.run;
   const bool is_live =
       !run.command.empty() || !run.pids.empty() || !run.definition_files.empty() || !run.definitions.empty();

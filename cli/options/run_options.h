@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "runtime-user/session/process_choice.h"
+
 namespace kevt::cli {
 
 inline constexpr std::uint64_t kDefaultBufferKb = 4096;
@@ -38,6 +40,7 @@ struct RunOptions : InstanceOptions {
   std::vector<std::string> fail_on;        // "lost", "missed"
   std::string runtime = "auto";
   std::vector<int> pids;                // running processes, instead of a command
+  session::ProcessChoice choice;        // likewise, also those that come later
   bool follow = false;                  // also trace what they or their children exec
   std::vector<std::string> injections;  // EVENT:ret=VALUE …
   bool unsafe = false;                  // allows injections, which change what the program does

@@ -26,7 +26,7 @@ class MountedProcesses final : public MountedTargets {
   std::vector<engine::TracedTarget*> targets() const override { return processes_.targets(); }
   unsigned possible_cpus() const override { return inproc::possible_cpus(); }
   std::shared_ptr<const fuse::RefusedProcesses> refused() const override { return refused_; }
-  bool follows() const override { return options_.follow; }
+  bool follows() const override { return options_.follow || !options_.choice.empty(); }
   void abandon() override { processes_.abandon(); }
   std::optional<int> go() override {
     if (!options_.hold) let_go();
@@ -63,6 +63,7 @@ std::optional<int> MountedProcesses::take() {
     if (auto failed = processes_.start(options_.command)) return failed;
   for (int pid : options_.pids)
     if (auto failed = processes_.attach(pid)) return failed;
+  if (!options_.choice.empty()) processes_.watch_for(options_.choice);
   for (const auto& process : processes_.all()) refused_->add(process->pid());
   processes_.listen({.added = [this](session::TracedProcess& process) { refused_->add(process.pid()); },
                      .removed = [this](session::TracedProcess& process) { refused_->remove(process.pid()); }});

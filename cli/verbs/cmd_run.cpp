@@ -24,11 +24,13 @@
 #include "cli/verbs/commands.h"
 #include "common/abi/probe.h"
 #include "common/print.h"
+#include "common/proc.h"
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/place_glob.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/interrupts.h"
 #include "runtime-user/session/launch.h"
+#include "runtime-user/session/process_choice.h"
 #include "runtime-user/session/stored_code.h"
 #include "runtime-user/session/supervisor.h"
 #include "runtime-user/session/traced_processes.h"
@@ -61,6 +63,17 @@ std::string armed_text(const runtime::ArmStatus& status) {
       return "waits (" + status.reason + ")";
   }
   return "";
+}
+
+// "pid=4711", and its number and container where it runs in namespaces of its own: "pid=4711 (7 in container
+// 3f2a5b6c7d8e)".
+std::string words_for(pid_t pid) {
+  const std::string container = session::container_of(pid), numbers = proc::status(pid, "NSpid");
+  const std::size_t last = numbers.find_last_of(" \t");
+  std::string inside = last == std::string::npos ? "" : numbers.substr(last + 1);
+  if (!container.empty()) inside += (inside.empty() ? "in container " : " in container ") + container;
+  return inside.empty() ? fmt::format("pid={}", pid)
+                        : fmt::format("pid={} ({}{})", pid, inside, container.empty() ? " in its namespace" : "");
 }
 
 bool has_symbols(const engine::TracedEvent& event) {
@@ -130,6 +143,7 @@ std::optional<int> Run::start() {
   session::catch_interrupts();  // CMD has inherited what the user set; processes are never left half seized
   for (pid_t pid : std::set<pid_t>(options_.pids.begin(), options_.pids.end()))
     if (auto failed = processes_.attach(pid)) return failed;
+  if (!options_.choice.empty()) processes_.watch_for(options_.choice);
   for (const auto& process : processes_.all()) {
     if (!request_.mapped_file || has_mapped(process->pid(), *request_.mapped_file)) continue;
     report_.error(
@@ -143,17 +157,17 @@ std::optional<int> Run::start() {
 }
 
 std::optional<int> Run::define() {
-  tracing_ = std::make_unique<engine::Tracing>(processes_.targets(),
-                                               engine::TracingOptions{.cpus = inproc::possible_cpus(),
-                                                                      .buffer_kb = 0,
-                                                                      .check = {},
-                                                                      .static_events = {},
-                                                                      .follows = options_.follow,
-                                                                      .keep_going = options_.keep_going,
-                                                                      .leaves_out = has_globs(request_),
-                                                                      .injections = request_.injections,
-                                                                      .precompiled = stored_ ? &*stored_ : nullptr,
-                                                                      .is_tapped = true});
+  tracing_ = std::make_unique<engine::Tracing>(
+      processes_.targets(), engine::TracingOptions{.cpus = inproc::possible_cpus(),
+                                                   .buffer_kb = 0,
+                                                   .check = {},
+                                                   .static_events = {},
+                                                   .follows = options_.follow || !options_.choice.empty(),
+                                                   .keep_going = options_.keep_going,
+                                                   .leaves_out = has_globs(request_),
+                                                   .injections = request_.injections,
+                                                   .precompiled = stored_ ? &*stored_ : nullptr,
+                                                   .is_tapped = true});
   if (options_.stack)
     if (auto set = tracing_->switcher().set_option(tracing_->top(), engine::TraceOption::UserStacktrace, true); !set) {
       report_.error(set.error());
@@ -220,7 +234,7 @@ void Run::report_armed() const {
     std::string how, waits;
     const auto probes = tracing_->events().probes_of(grammar::EventsFile::Dynamic);
     if (has_globs(request_) && probes.size() > kMostArmedNames) {
-      report_.status(fmt::format("runtime=inproc pid={} {}", process->pid(), armed_counts(*process)));
+      report_.status(fmt::format("runtime=inproc {} {}", words_for(process->pid()), armed_counts(*process)));
       continue;
     }
     for (const engine::EventProbe* probe : probes) {
@@ -232,7 +246,7 @@ void Run::report_armed() const {
     }
     if (how.empty() && !waits.empty()) waits.erase(0, 2);
     if (how.empty() && waits.empty()) how = "no probes";  // synthetic events alone
-    report_.status(fmt::format("runtime=inproc pid={} {}{}", process->pid(), how, waits));
+    report_.status(fmt::format("runtime=inproc {} {}{}", words_for(process->pid()), how, waits));
   }
 }
 

@@ -133,39 +133,31 @@ TEST(LineName, IsAFileASourceAndANumber) {
 }
 
 // A target with one line, which has two places.
-class LineTarget : public target::FixedTargetEnv {
- public:
-  std::expected<target::LinePlaces, target::LookupError> find_line(
-      const target::LineQuestion& question) const override {
-    auto types = std::make_shared<TypeTable>();
-    const TypeId number =
-        types->add({.kind = TypeClass::Integer, .is_signed = true, .bytes = 4, .name = types->add_name("int")});
-    target::LinePlaces found{.types = types, .places = {}};
-    for (const bool is_copy : {false, true}) {
-      target::LinePlace place{.path = "/bin/app",
-                              .offset = is_copy ? 0x40u : 0x20u,
-                              .address = is_copy ? 0x1040u : 0x1020u,
-                              .function = "f",
-                              .inlined_into = is_copy ? "main" : ""};
-      const auto is_asked = [&](const char* name) {
-        return question.all_locals || std::ranges::find(question.names, name) != question.names.end();
-      };
-      if (is_asked("n"))
-        place.variables.push_back(
-            {.name = "n", .type = number, .is_parameter = true, .location = is_copy ? at("sp", 8) : in_register("di")});
-      if (is_asked("gone"))
-        place.variables.push_back(
-            {.name = "gone",
-             .type = number,
-             .location = is_copy ? VariableLocation{.why = "it is optimized out there"} : in_register("bx")});
-      found.places.push_back(std::move(place));
-    }
-    return found;
+target::FixedTargetEnv target_with_a_line() {
+  auto types = std::make_shared<TypeTable>();
+  const TypeId number =
+      types->add({.kind = TypeClass::Integer, .is_signed = true, .bytes = 4, .name = types->add_name("int")});
+  target::LinePlaces line{.types = types, .places = {}};
+  for (const bool is_copy : {false, true}) {
+    target::LinePlace place{.path = "/bin/app",
+                            .offset = is_copy ? 0x40u : 0x20u,
+                            .address = is_copy ? 0x1040u : 0x1020u,
+                            .function = "f",
+                            .inlined_into = is_copy ? "main" : ""};
+    place.variables = {
+        {.name = "n", .type = number, .is_parameter = true, .location = is_copy ? at("sp", 8) : in_register("di")},
+        {.name = "gone",
+         .type = number,
+         .location = is_copy ? VariableLocation{.why = "it is optimized out there"} : in_register("bx")}};
+    line.places.push_back(std::move(place));
   }
-};
+  target::FixedTargetEnv target;
+  for (const char* source : {"f.c", "src/f-g.c"}) target.add_line(source, 42, line);
+  return target;
+}
 
 std::string expanded(const char* line) {
-  const LineTarget target;
+  const target::FixedTargetEnv target = target_with_a_line();
   const auto lines = expand_line(line, target);
   if (!lines) return "! " + lines.error().detail;
   if (!*lines) return "stays";

@@ -102,6 +102,12 @@ std::expected<std::uint64_t, LookupError> FixedTargetEnv::find_file_offset(std::
   return found->second + offset;
 }
 
+std::expected<LinePlaces, LookupError> FixedTargetEnv::find_line(const LineQuestion& question) const {
+  const auto found = lines_.find({std::string(question.source), question.line});
+  if (found != lines_.end()) return found->second;
+  return std::unexpected(LookupError{lines_.empty() ? LookupFailure::NotChecked : LookupFailure::NotFound, {}});
+}
+
 Probeability FixedTargetEnv::probeability(std::uint64_t address) const {
   const auto found = probeability_.find(address);
   return found == probeability_.end() ? Probeability::Ok : found->second;

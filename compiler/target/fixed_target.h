@@ -22,6 +22,10 @@ class FixedTargetEnv : public TargetEnv {
   void add_file(std::string path, FileStatus status) { files_[std::move(path)] = status; }
   // Byte 0 of `path` lies at `address`.
   void map_file(std::string path, std::uint64_t address) { mapped_[std::move(path)] = address; }
+  // Adds a line of the source; find_line() gives all its variables, whatever is asked for.
+  void add_line(std::string source, std::uint32_t line, LinePlaces places) {
+    lines_[{std::move(source), line}] = std::move(places);
+  }
   // Sets what probeability() answers for one address; all other addresses are Ok.
   void set_probeability(std::uint64_t address, Probeability answer) { probeability_[address] = answer; }
   void set_possible_cpus(unsigned cpus) { cpus_ = cpus; }
@@ -35,6 +39,7 @@ class FixedTargetEnv : public TargetEnv {
   std::expected<Symbol, LookupError> find_data(std::string_view name) const override;
   std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                              std::uint64_t offset) const override;
+  std::expected<LinePlaces, LookupError> find_line(const LineQuestion& question) const override;
   Probeability probeability(std::uint64_t address) const override;
   FileStatus file_status(std::string_view path) const override;
   std::optional<Symbol> symbolize(std::uint64_t address) const override;
@@ -51,6 +56,7 @@ class FixedTargetEnv : public TargetEnv {
   std::vector<Symbol> data_;
   std::map<std::string, FileStatus, std::less<>> files_;
   std::map<std::string, std::uint64_t, std::less<>> mapped_;
+  std::map<std::pair<std::string, std::uint32_t>, LinePlaces> lines_;
   std::map<std::uint64_t, Probeability> probeability_;
   std::shared_ptr<const TypeTable> types_;
   unsigned cpus_ = 1;

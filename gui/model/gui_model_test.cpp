@@ -7,6 +7,7 @@
 #include <QTemporaryDir>
 #include <QTest>
 
+#include "compiler/target/fixed_target.h"
 #include "gui/model/apply_plan.h"
 #include "gui/model/completion.h"
 #include "gui/model/definition_check.h"
@@ -53,6 +54,41 @@ TEST_F(GuiModel, RightLinesHaveListingAndFormat) {
   EXPECT_EQ(checked.right[0].listing, QStringLiteral("p:kprobes/op libc:open64 path=+0(%di):string"));
   EXPECT_TRUE(checked.right[0].format.contains(QStringLiteral("__data_loc char[] path")));
   EXPECT_EQ(checked.right[0].filter, QStringLiteral("path ~ \"/etc/*\""));
+}
+
+// A line of the source in two places: two probes of one event.
+TEST_F(GuiModel, AShortFormIsWhatItMeans) {
+  auto types = std::make_shared<target::TypeTable>();
+  const target::TypeId number =
+      types->add({.kind = target::TypeClass::Integer, .is_signed = true, .bytes = 4, .name = types->add_name("int")});
+  target::LinePlaces line{.types = types, .places = {}};
+  for (const std::uint64_t offset : {0x20u, 0x40u})
+    line.places.push_back(
+        {.path = "/bin/app",
+         .offset = offset,
+         .function = "f",
+         .variables = {
+             {.name = "n",
+              .type = number,
+              .location = {.base = target::VariableLocation::Base::Register, .reg = "di", .is_value = true}}}});
+  target::FixedTargetEnv env;
+  env.add_file("/bin/app", target::FileStatus::Regular);
+  env.add_line("f.c", 42, line);
+  const CheckedText checked = checkDefinitions(QStringLiteral("p:ev app:f.c:42 n\n  filter n > 3\n"), &env);
+  ASSERT_TRUE(checked.mistakes.empty());
+  ASSERT_EQ(checked.right.size(), 1u);
+  EXPECT_EQ(checked.right[0].listing, QStringLiteral("p:uprobes/ev /bin/app:0x0000000000000020 n=%di:s32\n"
+                                                     "p:uprobes/ev /bin/app:0x0000000000000040 n=%di:s32"));
+  EXPECT_EQ(checked.right[0].filter, QStringLiteral("n > 3"));
+  EXPECT_TRUE(checked.right[0].format.contains(QStringLiteral("field:s32 n;")));
+  const auto plan = planApply(QStringLiteral("p:ev app:f.c:42 n\n"), checked, checked.right[0].listing, {}, false);
+  ASSERT_EQ(plan.size(), 1u);
+  EXPECT_EQ(plan[0].kind, PlanStep::Kind::Keep);
+
+  const CheckedText wrong = checkDefinitions(QStringLiteral("p:ev app:f.c:42 m\n"), &env);
+  ASSERT_EQ(wrong.mistakes.size(), 1u);
+  EXPECT_EQ(wrong.mistakes[0].begin, 16);
+  EXPECT_EQ(wrong.mistakes[0].id, QStringLiteral("NO_BTFARG"));
 }
 
 TEST_F(GuiModel, TwoHundredLinesAreCheckedInAMoment) {

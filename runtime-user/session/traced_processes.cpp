@@ -27,6 +27,7 @@ std::optional<int> TracedProcesses::attach(int pid) {
   int status = kOurFailure;
   auto held = attach_running(pid, session_, report_, status);
   if (!held) return status;
+  known_.emplace(pid, proc::start_time(pid));
   add(std::move(*held));
   return std::nullopt;
 }
@@ -69,14 +70,19 @@ void TracedProcesses::take_over(inproc::Tracee program, engine::Tracing& tracing
     report_.status(fmt::format("process {} ({}) is not followed through exec: {}", pid, name, held.error().message()));
     return;
   }
-  add(*std::move(held));
   ++followed_;
+  join(*std::move(held), tracing);
+}
+
+// Makes a program that has come while tracing goes on a target.
+void TracedProcesses::join(HeldProgram held, engine::Tracing& tracing) {
+  add(std::move(held));
   TracedProcess& process = *all_.back();
   if (keeps_names_) (void)process.keep_names_of_libraries();  // else when a record has such an address
   if (listener_.added) listener_.added(process);
   for (const engine::CodeRefusal& refusal : tracing.targets().add(process))
     if (refusal.command.empty() || told_.insert(refusal.command + ": " + refusal.reason).second)
-      report_.status(fmt::format("not in {}, which was followed: {}{}{}", process.name(), refusal.command,
+      report_.status(fmt::format("not in {}, which has come: {}{}{}", process.name(), refusal.command,
                                  refusal.command.empty() ? "" : ": ", refusal.error.message()));
   process.runtime().go();
 }
@@ -85,6 +91,40 @@ void TracedProcesses::follow(engine::Tracing& tracing) {
   for (std::size_t i = 0; i < all_.size(); ++i)
     for (inproc::Tracee& program : all_[i]->runtime().followed()) take_over(std::move(program), tracing);
   let_go_of_ended(tracing);
+}
+
+namespace {
+
+// Keeps why an attempt failed.
+class Attempt final : public Notices {
+ public:
+  using Notices::error;
+  void error(const std::string& message) const override { why = message; }
+  void status(const std::string&) const override {}
+  mutable std::string why;
+};
+
+}  // namespace
+
+// A forked child of a traced process has its parent's probes, and is not attached to.
+void TracedProcesses::look_for_chosen(engine::Tracing& tracing) {
+  using Clock = std::chrono::steady_clock;
+  constexpr auto kLookEvery = std::chrono::milliseconds(100);
+  constexpr std::string_view kIsTraced = "is traced by kevtrace already";
+  if (Clock::now() - looked_ < kLookEvery) return;
+  for (const pid_t pid : chosen_processes(choice_)) {
+    if (!known_.emplace(pid, proc::start_time(pid)).second) continue;
+    const Attempt attempt;
+    int status = 0;
+    auto held = attach_running(pid, session_, attempt, status);
+    if (!held) {
+      if (!attempt.why.contains(kIsTraced)) report_.status("not traced: " + attempt.why);
+      continue;
+    }
+    join(std::move(*held), tracing);
+    report_.status(all_.back()->name() + " has come");
+  }
+  looked_ = Clock::now();  // looking may take long
 }
 
 // Lines of an ended program's records may be printed later, so what is needed to name their addresses is kept for the
@@ -121,7 +161,8 @@ void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing&
 }
 
 void TracedProcesses::step(engine::Tracing& tracing) {
-  if (session_.follows_exec) follow(tracing);
+  if (session_.follows_exec || !choice_.empty()) follow(tracing);
+  if (!choice_.empty()) look_for_chosen(tracing);
   for (const auto& process : all_) look_at_libraries(*process, tracing);
   report_replaced();
 }
@@ -133,6 +174,7 @@ void TracedProcesses::report_replaced() const {
 }
 
 bool TracedProcesses::is_any_alive() const {
+  if (!choice_.empty()) return true;
   const auto is_running = [](const auto& process) { return process->held.origin == Origin::Running; };
   const bool has_running = std::ranges::any_of(all_, is_running);
   return std::ranges::any_of(all_, [&](const auto& process) {

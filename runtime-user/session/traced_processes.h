@@ -7,6 +7,7 @@
 // `kevtrace run` and `kevtrace mount` are the same here: they differ in what they do with the records.
 #pragma once
 
+#include <chrono>
 #include <deque>
 #include <functional>
 #include <memory>
@@ -14,11 +15,13 @@
 #include <set>
 #include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "runtime-user/engine/traced_target.h"
 #include "runtime-user/session/followed_ends.h"
 #include "runtime-user/session/notices.h"
+#include "runtime-user/session/process_choice.h"
 #include "runtime-user/session/traced_process.h"
 
 namespace kevt::engine {
@@ -55,6 +58,8 @@ class TracedProcesses {
   void step(engine::Tracing& tracing);
   // Reports processes that have become other programs since the last call.
   void report_replaced() const;
+  // From now on step() also attaches to processes that fit and have come since, and tracing goes on without any.
+  void watch_for(ProcessChoice choice) { choice_ = std::move(choice); }
   // Whether tracing goes on. With CMD: whether CMD, or what it has become by exec, has not ended. With attached
   // processes: whether one of them, or of the programs followed from them, lives.
   bool is_any_alive() const;
@@ -76,6 +81,8 @@ class TracedProcesses {
  private:
   void add(HeldProgram program);
   void follow(engine::Tracing& tracing);
+  void look_for_chosen(engine::Tracing& tracing);
+  void join(HeldProgram held, engine::Tracing& tracing);
   void take_over(inproc::Tracee program, engine::Tracing& tracing);
   void let_go_of_ended(engine::Tracing& tracing);
   void look_at_libraries(TracedProcess& process, engine::Tracing& tracing);
@@ -89,6 +96,9 @@ class TracedProcesses {
   std::vector<std::unique_ptr<TracedProcess>> all_;
   std::deque<std::unique_ptr<TracedProcess>> ended_;  // for names
   FollowedEnds ends_;
+  ProcessChoice choice_;
+  std::set<std::pair<int, std::uint64_t>> known_;  // processes that were looked at: pid, and when they began
+  std::chrono::steady_clock::time_point looked_;   // for chosen ones
   std::set<std::string> told_;  // refusals in followed programs that were reported, each once
   std::size_t followed_ = 0, taken_away_ = 0, let_pass_ = 0;
   bool keeps_names_ = false;

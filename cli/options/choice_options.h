@@ -1,0 +1,15 @@
+// The options that choose running processes: --comm, --cgroup, --container.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+#include "runtime-user/session/process_choice.h"
+
+namespace kevt::cli {
+
+void add_process_choice(CLI::App& verb, session::ProcessChoice& choice);
+// Adds the processes that are meant to `pids`. Throws a CLI::ValidationError if none is.
+void take_process_choice(const session::ProcessChoice& choice, std::vector<int>& pids);
+
+}  // namespace kevt::cli
