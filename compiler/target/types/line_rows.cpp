@@ -120,15 +120,12 @@ struct Candidate {
 
 // The name of the function that has the line in the source: the last one that is declared before it.
 std::string owner_of(const LineUnit& unit, std::string_view file, int line) {
-  std::string owner;
-  std::uint32_t last = 0;
-  Dwarf_Die die = unit.die;
-  each_function(die, 0, [&](Dwarf_Die&, const std::string& name, const std::string& of, std::uint32_t at) {
-    if (at > static_cast<std::uint32_t>(line) || at < last || of != file) return;
-    last = at;
-    owner = without_template(name);
-  });
-  return owner;
+  const DeclaredFunction* owner = nullptr;
+  for (const DeclaredFunction& one : unit.functions)
+    if (one.line <= static_cast<std::uint32_t>(line) && (owner == nullptr || one.line >= owner->line) &&
+        one.file == file)
+      owner = &one;
+  return owner != nullptr ? owner->name : "";
 }
 
 // `scopes` up to the innermost function that is called `owner`; empty: there is none.
@@ -224,6 +221,9 @@ LineUnit read_line_unit(Dwarf_Die die) {
   LineUnit unit;
   unit.die = die;
   read_producer(unit);
+  each_function(die, 0, [&](Dwarf_Die&, const std::string& name, const std::string& file, std::uint32_t line) {
+    unit.functions.push_back({file, line, std::string(without_template(name))});
+  });
   Dwarf_Lines* lines = nullptr;
   std::size_t count = 0;
   if (dwarf_getsrclines(&die, &lines, &count) != 0) return unit;

@@ -5,7 +5,9 @@
 #include <elfutils/libdw.h>
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -22,10 +24,18 @@ struct LineRow {
   }
 };
 
+// A function that a unit defines, also without code of its own.
+struct DeclaredFunction {
+  std::string file;
+  std::uint32_t line = 0;
+  std::string name;  // without the arguments of a template
+};
+
 // One compilation unit, with its rows by address.
 struct LineUnit {
   Dwarf_Die die;
   std::vector<LineRow> rows;
+  std::vector<DeclaredFunction> functions;
   bool is_optimized = true;
   bool marks_statements = false;  // an is_stmt row is the beginning of a statement, also in optimized code
 };

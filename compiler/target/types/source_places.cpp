@@ -87,6 +87,7 @@ struct SourcePlaces::State {
   std::unique_ptr<Dwarf_CFI, EndFrames> frames;
   Dwarf_CFI* debug_frames = nullptr;  // owned by the Dwarf
   std::map<Dwarf_Off, std::unique_ptr<LineUnit>> units;
+  std::map<std::string, std::vector<Dwarf_Die>> files_;  // empty: not read yet
 
   Dwarf* dwarf() const { return types->dwarf->get(); }
 
@@ -104,7 +105,12 @@ struct SourcePlaces::State {
   const LineUnit& unit_of(Dwarf_Die die);
   std::expected<FileLine, LookupError> line_meant(const ElfImage& image, std::string_view source, std::uint32_t line);
   void add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions);
-  std::vector<Dwarf_Die> units_with(const std::string& file);
+  // Which units have lines of which file, by the name that the rows have.
+  const std::map<std::string, std::vector<Dwarf_Die>>& files();
+  std::vector<Dwarf_Die> units_with(const std::string& file) {
+    const auto found = files().find(file);
+    return found == files().end() ? std::vector<Dwarf_Die>() : found->second;
+  }
   std::vector<LinePlace> places_of(const ElfImage& image, const FileLine& line, const LineQuestion& question);
   std::vector<std::string> lines_near(const FileLine& line);
 
@@ -113,7 +119,7 @@ struct SourcePlaces::State {
   }
   VariableLocation locate(Dwarf_Die variable, const Scopes& scopes, Dwarf_Addr address) const;
   std::string nearest_line(const LineUnit& unit, Dwarf_Die variable, const Scopes& scopes, int line) const;
-  SourceVariable variable_of(Dwarf_Die die, const LineUnit& unit, const Scopes& scopes, Dwarf_Addr address, int line);
+  SourceVariable variable_of(Dwarf_Die die, const Scopes& scopes, Dwarf_Addr address);
   std::optional<Dwarf_Die> global_named(Dwarf_Die unit, const std::string& name);
   void add_variables(LinePlace& place, const LineUnit& unit, const Scopes& scopes, const LineQuestion& question,
                      int line);
@@ -123,6 +129,14 @@ const LineUnit& SourcePlaces::State::unit_of(Dwarf_Die die) {
   std::unique_ptr<LineUnit>& unit = units[dwarf_dieoffset(&die)];
   if (!unit) unit = std::make_unique<LineUnit>(read_line_unit(die));
   return *unit;
+}
+
+const std::map<std::string, std::vector<Dwarf_Die>>& SourcePlaces::State::files() {
+  if (files_.empty())
+    each_unit([&](Dwarf_Die unit) {
+      for (const std::string& file : files_of(unit)) files_[file].push_back(unit);
+    });
+  return files_;
 }
 
 VariableLocation SourcePlaces::State::locate(Dwarf_Die variable, const Scopes& scopes, Dwarf_Addr address) const {
@@ -150,13 +164,11 @@ std::string SourcePlaces::State::nearest_line(const LineUnit& unit, Dwarf_Die va
   return best ? fmt::format("; it can be read at line {}", *best) : "";
 }
 
-SourceVariable SourcePlaces::State::variable_of(Dwarf_Die die, const LineUnit& unit, const Scopes& scopes,
-                                                Dwarf_Addr address, int line) {
+SourceVariable SourcePlaces::State::variable_of(Dwarf_Die die, const Scopes& scopes, Dwarf_Addr address) {
   SourceVariable made{.name = name_of(die),
                       .type = types->type_of(die),
                       .is_parameter = dwarf_tag(&die) == DW_TAG_formal_parameter,
                       .location = locate(die, scopes, address)};
-  if (!made.location.can_be_read()) made.location.why += nearest_line(unit, die, scopes, line);
   types->fill_all();
   return made;
 }
@@ -193,9 +205,14 @@ std::optional<Dwarf_Die> SourcePlaces::State::global_named(Dwarf_Die unit, const
 void SourcePlaces::State::add_variables(LinePlace& place, const LineUnit& unit, const Scopes& scopes,
                                         const LineQuestion& question, int line) {
   std::set<std::string> taken;
-  const auto is_asked = [&](const std::string& name) {
-    return !name.empty() && !taken.contains(name) &&
-           (question.all_locals || std::ranges::find(question.names, name) != question.names.end());
+  const auto is_named = [&](const std::string& name) {
+    return std::ranges::find(question.names, name) != question.names.end();
+  };
+  // Where a variable that was asked for by its name can be read instead takes a walk over the function's lines.
+  const auto add = [&](const Dwarf_Die& die, const std::string& name) {
+    taken.insert(name);
+    SourceVariable& made = place.variables.emplace_back(variable_of(die, scopes, place.address));
+    if (!made.location.can_be_read() && is_named(name)) made.location.why += nearest_line(unit, die, scopes, line);
   };
   for (std::size_t i = scopes.size(); i-- > 0;) {
     Dwarf_Die scope = scopes[i];
@@ -204,18 +221,14 @@ void SourcePlaces::State::add_variables(LinePlace& place, const LineUnit& unit, 
       if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) return;
       const std::string name = name_of(child);
       const bool is_of_compiler = tag == DW_TAG_variable && dwarf_hasattr_integrate(&child, DW_AT_artificial);
-      if (is_of_compiler || !is_asked(name)) return;
-      taken.insert(name);
-      place.variables.push_back(variable_of(child, unit, scopes, place.address, line));
+      if (is_of_compiler || name.empty() || taken.contains(name) || (!question.all_locals && !is_named(name))) return;
+      add(child, name);
     });
     if (dwarf_tag(&scope) != DW_TAG_lexical_block) break;  // a caller's variables are not in sight
   }
   for (const std::string& name : question.names) {
     if (taken.contains(name)) continue;
-    const auto global = global_named(unit.die, name);
-    if (!global) continue;
-    taken.insert(name);
-    place.variables.push_back(variable_of(*global, unit, scopes, place.address, line));
+    if (const auto global = global_named(unit.die, name)) add(*global, name);
   }
 }
 
@@ -251,12 +264,10 @@ std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfIm
                                                                      std::uint32_t line) {
   std::set<std::string> files;
   NearMisses near(source);
-  each_unit([&](Dwarf_Die unit) {
-    for (const std::string& file : files_of(unit)) {
-      near.consider(std::string_view(file).substr(file.rfind('/') + 1), "");
-      if (ends_with_path(file, source)) files.insert(file);
-    }
-  });
+  for (const auto& [file, _] : this->files()) {
+    near.consider(std::string_view(file).substr(file.rfind('/') + 1), "");
+    if (ends_with_path(file, source)) files.insert(file);
+  }
   const auto several = [](std::vector<std::string> which) {
     return std::unexpected(LookupError{LookupFailure::NotUnique, std::move(which)});
   };
@@ -278,14 +289,6 @@ std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfIm
   std::vector<std::string> which;
   for (const auto& [file, at] : functions) which.push_back(fmt::format("{}:{}", file, at));
   return several(std::move(which));
-}
-
-std::vector<Dwarf_Die> SourcePlaces::State::units_with(const std::string& file) {
-  std::vector<Dwarf_Die> found;
-  each_unit([&](Dwarf_Die unit) {
-    if (files_of(unit).contains(file)) found.push_back(unit);
-  });
-  return found;
 }
 
 // The linker leaves the descriptions of functions that it has left out: their code is nowhere in the file.
@@ -370,10 +373,9 @@ std::expected<ListedSource, LookupError> SourcePlaces::list(const ElfImage& imag
     listed.function = source;
     from = first->second;
     to = ~std::uint32_t{0};
-    for (Dwarf_Die& die : state_->units_with(first->first))
-      each_function(die, 0, [&](Dwarf_Die&, const std::string&, const std::string& file, std::uint32_t line) {
-        if (file == first->first && line > from) to = std::min(to, line - 1);
-      });
+    for (const Dwarf_Die& die : state_->units_with(first->first))
+      for (const DeclaredFunction& one : state_->unit_of(die).functions)
+        if (one.file == first->first && one.line > from) to = std::min(to, one.line - 1);
   }
   std::set<std::uint32_t> lines;
   for (const Dwarf_Die& die : state_->units_with(first->first))
