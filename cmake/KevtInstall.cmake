@@ -95,7 +95,7 @@ set(CPACK_COMPONENT_GUI_DESCRIPTION "kevtrace's window: definitions, live timeli
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libkevtrace0)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "kevtrace")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "kevtrace (>= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "kevtrace for other programs
  Checks definitions, traces programs and reads recordings, from C.")
 set(CPACK_DEBIAN_LIBDEV_PACKAGE_NAME libkevtrace-dev)

@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
+#include <pthread.h>
 #include <signal.h>
 #include <sys/epoll.h>
 #include <sys/mman.h>
@@ -19,6 +20,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstdlib>
+#include <cstring>
 #include <memory>
 #include <utility>
 
@@ -28,15 +30,51 @@ namespace {
 
 constexpr std::size_t kMostMessages = 1 << 20;
 
+// Away from the standard descriptors, which a caller may have closed.
+Result<UniqueFd> away(int fd) {
+  UniqueFd given(fd);
+  UniqueFd moved(::fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1));
+  if (!moved) return std::unexpected(Error::from_errno("a file descriptor"));
+  return moved;
+}
+
 Result<std::array<UniqueFd, 2>> make_pipe() {
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC | O_NONBLOCK) != 0) return std::unexpected(Error::from_errno("pipe"));
-  return std::array{UniqueFd(ends[0]), UniqueFd(ends[1])};
+  auto first = away(ends[0]), second = away(ends[1]);
+  if (!first || !second) return std::unexpected(Error("no file descriptor is left"));
+  return std::array{std::move(*first), std::move(*second)};
 }
 
 std::string name_of(const UniqueFd& fd) { return fmt::format("/proc/{}/fd/{}", ::getpid(), fd.get()); }
 
 bool can_run(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
+
+void discard(int fd) {
+  char bytes[4096];
+  while (::read(fd, bytes, sizeof bytes) > 0) {
+  }
+}
+
+void write_text(int fd, std::string_view text) {
+  [[maybe_unused]] const ssize_t ignored = ::write(fd, text.data(), text.size());
+}
+
+// All signals, while this object lives.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
 
 bool drain(int fd, std::string& out) {
   bool any = false;
@@ -48,8 +86,9 @@ bool drain(int fd, std::string& out) {
 
 // A file in memory with the text, at its beginning.
 Result<UniqueFd> text_file(std::string_view text) {
-  UniqueFd file(::memfd_create("kevtrace-text", MFD_CLOEXEC));
-  if (!file) return std::unexpected(Error::from_errno("memfd_create"));
+  const int made = ::memfd_create("kevtrace-text", MFD_CLOEXEC);
+  if (made < 0) return std::unexpected(Error::from_errno("memfd_create"));
+  UniqueFd file = KEVT_TRY(away(made));
   while (!text.empty()) {
     const ssize_t written = ::write(file.get(), text.data(), text.size());
     if (written <= 0) return std::unexpected(Error::from_errno("writing a file in memory"));
@@ -62,7 +101,7 @@ Result<UniqueFd> text_file(std::string_view text) {
 }  // namespace
 
 std::string program() {
-  if (const char* named = std::getenv("KEVTRACE"); named != nullptr && *named != '\0') return named;
+  if (const char* named = ::secure_getenv("KEVTRACE"); named != nullptr && *named != '\0') return named;
   Dl_info here;
   if (::dladdr(reinterpret_cast<const void*>(&program), &here) != 0 && here.dli_fname != nullptr) {
     const std::unique_ptr<char, decltype(&std::free)> whole(::realpath(here.dli_fname, nullptr), &std::free);
@@ -81,34 +120,40 @@ Result<Child> Child::start(std::vector<std::string> words, std::string_view inpu
   auto output = KEVT_TRY(make_pipe());
   auto said = KEVT_TRY(make_pipe());
   auto given = KEVT_TRY(text_file(input));
-  std::ranges::replace(words, std::string(kOutput), name_of(output[1]));
+  if (const auto own = std::ranges::find(words, kOutput); own != words.end()) *own = name_of(output[1]);
   child.has_command_ = std::ranges::find(words, "--") != words.end();
   words.insert(words.begin(), {program(), "--messages", name_of(said[1])});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
 
-  // Behind fork() only functions that a signal handler may call: the caller may have threads.
-  child.pid_ = ::fork();
-  if (child.pid_ < 0) return std::unexpected(Error::from_errno("fork"));
-  if (child.pid_ == 0) {
-    sigset_t none;
-    sigemptyset(&none);
-    sigprocmask(SIG_SETMASK, &none, nullptr);
-    ::signal(SIGINT, SIG_DFL);
-    ::signal(SIGPIPE, SIG_DFL);
-    if (!keeps_output) {
-      ::dup2(given.get(), STDIN_FILENO);
-      ::dup2(output[1].get(), STDOUT_FILENO);
-      ::dup2(said[1].get(), STDERR_FILENO);
-      for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  // A signal to the child before exec() must not meet the caller's handlers. Behind fork() there are only functions
+  // that a signal handler may call: the caller may have threads.
+  pid_t pid = -1;
+  {
+    const SignalsBlocked blocked;
+    pid = ::fork();
+    if (pid == 0) {
+      for (const int signal : {SIGINT, SIGTERM, SIGHUP, SIGPIPE, SIGCHLD}) ::signal(signal, SIG_DFL);
+      sigset_t none;
+      sigemptyset(&none);
+      sigprocmask(SIG_SETMASK, &none, nullptr);
+      if (!keeps_output) {
+        ::dup2(given.get(), STDIN_FILENO);
+        ::dup2(output[1].get(), STDOUT_FILENO);
+        ::dup2(said[1].get(), STDERR_FILENO);
+        for (const int fd : {STDOUT_FILENO, STDERR_FILENO}) ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+      }
+      ::execvp(arguments[0], arguments.data());
+      const char* why = ::strerrordesc_np(errno);
+      for (const char* text : {static_cast<const char*>(arguments[0]), " cannot be started: ", why ? why : "", "\n"})
+        write_text(said[1].get(), text);
+      ::_exit(127);
     }
-    ::execvp(arguments[0], arguments.data());
-    constexpr std::string_view kFailed = "kevtrace cannot be started\n";
-    [[maybe_unused]] const ssize_t ignored = ::write(said[1].get(), kFailed.data(), kFailed.size());
-    ::_exit(127);
   }
-  child.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, child.pid_, 0)));
+  if (pid < 0) return std::unexpected(Error::from_errno("fork"));
+  child.owner_ = ::getpid();
+  child.pidfd_ = UniqueFd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));
   child.output_ = std::move(output[0]);
   child.output_kept_ = std::move(output[1]);
   child.messages_in_ = std::move(said[0]);
@@ -123,7 +168,7 @@ Result<Child> Child::start(std::vector<std::string> words, std::string_view inpu
 }
 
 Child::Child(Child&& other) noexcept
-    : pid_(std::exchange(other.pid_, -1)),
+    : owner_(std::exchange(other.owner_, -1)),
       pidfd_(std::move(other.pidfd_)),
       output_(std::move(other.output_)),
       output_kept_(std::move(other.output_kept_)),
@@ -132,36 +177,44 @@ Child::Child(Child&& other) noexcept
       poll_(std::move(other.poll_)),
       messages_(std::move(other.messages_)),
       status_(other.status_),
+      has_ended_(other.has_ended_),
       is_stopped_(other.is_stopped_),
       has_command_(other.has_command_) {}
+
+bool Child::is_mine() const { return owner_ == ::getpid() && pidfd_; }
+
+void Child::interrupt() { ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGINT, nullptr, 0); }
 
 // What it writes meanwhile is read, so that it does not wait for a reader. With a program that it has started it would
 // wait for that program's end: a second signal ends it at once, and its supervisor takes the probes out.
 Child::~Child() {
-  if (pid_ < 0) return;
+  if (!is_mine()) return;
   using Clock = std::chrono::steady_clock;
   const auto patience = std::chrono::milliseconds(has_command_ ? 500 : 3000);
   stop();
-  std::string ignored;
   for (auto next = Clock::now() + patience; !has_ended();) {
-    wait(100);
-    ignored.clear();
-    read(ignored);
+    pollfd end = {.fd = pidfd_.get(), .events = POLLIN, .revents = 0};
+    ::poll(&end, 1, 10);
+    discard(output_.get());
+    discard(messages_in_.get());
+    look_for_end();
     if (Clock::now() < next) continue;
-    ::kill(pid_, SIGINT);
+    interrupt();
     next += patience;
   }
 }
 
 void Child::stop() {
-  if (!has_ended() && !std::exchange(is_stopped_, true)) ::kill(pid_, SIGINT);
+  if (is_mine() && !has_ended() && !std::exchange(is_stopped_, true)) interrupt();
 }
 
 bool Child::wait(int timeout_ms) {
+  if (!is_mine()) has_ended_ = true;
   epoll_event event;
   const bool any = ::epoll_wait(poll_.get(), &event, 1, has_ended() ? 0 : timeout_ms) > 0;
   take_messages();
   look_for_end();
+  if (has_ended()) take_messages();  // its last ones
   return any;
 }
 
@@ -173,10 +226,13 @@ void Child::take_messages() {
 }
 
 void Child::look_for_end() {
-  int status = 0;
-  if (has_ended() || ::waitpid(pid_, &status, WNOHANG) != pid_) return;
-  status_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
-  take_messages();
+  if (has_ended() || !is_mine()) return;
+  siginfo_t end{};
+  const int result = ::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &end, WEXITED | WNOHANG);
+  if (result == 0 && end.si_pid == 0) return;
+  if (result != 0 && errno != ECHILD) return;
+  has_ended_ = true;
+  if (result == 0) status_ = end.si_code == CLD_EXITED ? end.si_status : 128 + end.si_status;
 }
 
 }  // namespace kevt::library

@@ -3,7 +3,6 @@
 
 #include <sys/types.h>
 
-#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -18,9 +17,9 @@ std::string program();
 
 class Child {
  public:
-  // `words` without the program's name. In them kOutput stands for a file whose bytes read() gives; without it, they
-  // are what is written to standard output. The caller's own standard output and error are the program's where
-  // `keeps_output`.
+  // `words` without the program's name. The first of them that is kOutput stands for a file whose bytes read() gives;
+  // without it, they are what is written to standard output. The caller's own standard output and error are the
+  // program's where `keeps_output`.
   static constexpr std::string_view kOutput = "\1";
   static Result<Child> start(std::vector<std::string> words, std::string_view input, bool keeps_output);
 
@@ -32,9 +31,10 @@ class Child {
   bool wait(int timeout_ms);
   // Appends what it has written; false: there is nothing at the moment.
   bool read(std::string& out);
-  bool has_ended() const { return status_.has_value(); }
-  // The exit status, 128 + N for signal N; of a child that has ended.
-  int status() const { return status_.value_or(-1); }
+  bool has_ended() const { return has_ended_; }
+  // The exit status, 128 + N for signal N; -1: it has not ended, or somebody else has waited for it.
+  int status() const { return status_; }
+  bool was_stopped() const { return is_stopped_; }
   const std::string& messages() const { return messages_; }
   void stop();  // SIGINT: tracing ends, what is recorded still comes
   int fd() const { return poll_.get(); }
@@ -43,12 +43,15 @@ class Child {
   Child() = default;
   void take_messages();
   void look_for_end();
+  // A process that the caller has forked has the object, too, and the child is not its own.
+  bool is_mine() const;
+  void interrupt();
 
-  pid_t pid_ = -1;
+  pid_t owner_ = -1;  // the process that started it; -1: nothing was started
   UniqueFd pidfd_, output_, output_kept_, messages_in_, messages_kept_, poll_;
   std::string messages_;
-  std::optional<int> status_;
-  bool is_stopped_ = false, has_command_ = false;
+  int status_ = -1;
+  bool has_ended_ = false, is_stopped_ = false, has_command_ = false;
 };
 
 }  // namespace kevt::library

@@ -25,6 +25,7 @@ using namespace kevt;
 using library::Child;
 
 thread_local std::string failure;
+thread_local bool is_out_of_memory = false;  // then `failure` could not be written
 
 // The child's lines, as they come.
 class ChildLines final : public record::LineSource {
@@ -57,16 +58,20 @@ class ChildLines final : public record::LineSource {
   std::uint64_t begin_ = 0, line_at_ = 0;
 };
 
+// As one word each: a text may begin with a dash.
 void add_list(std::vector<std::string>& words, const char* option, const char* const* list) {
-  for (; list != nullptr && *list != nullptr; ++list) words.insert(words.end(), {option, *list});
+  for (; list != nullptr && *list != nullptr; ++list) words.push_back(fmt::format("{}={}", option, *list));
 }
 
+// A file's name that no option is like.
+std::string as_path(const char* path) { return *path == '-' ? std::string("./") + path : path; }
+
 std::vector<std::string> words_of(const kevtrace_run_options& options) {
-  std::vector<std::string> words = {"-q", "stream", "-f", "json", "-o", std::string(Child::kOutput)};
-  add_list(words, "-e", options.definitions);
+  std::vector<std::string> words = {"stream", "-f", "json", "-o", std::string(Child::kOutput)};
+  add_list(words, "--event", options.definitions);
   add_list(words, "--filter", options.filters);
   add_list(words, "--trigger", options.triggers);
-  if (options.script != nullptr) words.insert(words.end(), {"-p", options.script});
+  if (options.script != nullptr) words.insert(words.end(), {"-p", as_path(options.script)});
   if (options.count != 0) words.insert(words.end(), {"-c", std::to_string(options.count)});
   if (options.seconds > 0) words.insert(words.end(), {"-d", fmt::format("{}", options.seconds)});
   if (options.buffer_kb != 0) words.insert(words.end(), {"--buffer", std::to_string(options.buffer_kb)});
@@ -82,18 +87,46 @@ std::vector<std::string> words_of(const kevtrace_run_options& options) {
 // No exception leaves the library: what runs out of memory fails.
 template <class Result, class Do>
 Result guarded(Result otherwise, Do what) noexcept {
+  is_out_of_memory = false;
   try {
-    return what();
-  } catch (const std::exception& thrown) {
-    failure = thrown.what();
+    try {
+      return what();
+    } catch (const std::bad_alloc&) {
+      is_out_of_memory = true;
+    } catch (const std::exception& thrown) {
+      failure = thrown.what();
+    }
   } catch (...) {
-    failure = "an unknown failure";
+    is_out_of_memory = true;
   }
   return otherwise;
 }
 
+// Why options cannot be taken; empty: they can.
+std::string why_not(const kevtrace_run_options& options) {
+  if (options.pid != 0 && options.command != nullptr) return "`pid` and `command` exclude each other";
+  for (const char* const* one = options.triggers; one != nullptr && *one != nullptr; ++one) {
+    std::string_view action = std::string_view(*one).substr(std::string_view(*one).find(':') + 1);
+    action.remove_prefix(std::min(action.find_first_not_of(' '), action.size()));
+    if (action.starts_with("hist:")) return "`hist` triggers are not taken: the library hands out no histograms yet";
+  }
+  return "";
+}
+
+// The caller's options, as far as this version knows them. False: they have more than this version knows.
+bool take_options(const kevtrace_run_options& given, kevtrace_run_options& options) {
+  constexpr std::size_t kFirstVersion = sizeof(kevtrace_run_options);
+  if (given.size < kFirstVersion) return false;
+  const auto* bytes = reinterpret_cast<const unsigned char*>(&given);
+  if (std::any_of(bytes + sizeof options, bytes + given.size, [](unsigned char byte) { return byte != 0; }))
+    return false;
+  std::memcpy(&options, &given, sizeof options);
+  return true;
+}
+
 // Runs the program to its end. Its standard output, or nullopt: it could not be run.
 std::optional<std::string> run_to_end(std::vector<std::string> words, std::string_view input, int& status) {
+  failure.clear();
   auto child = Child::start(std::move(words), input, false);
   if (!child) {
     failure = child.error().message();
@@ -106,7 +139,7 @@ std::optional<std::string> run_to_end(std::vector<std::string> words, std::strin
   }
   child->read(output);
   status = child->status();
-  failure = child->messages();
+  if (status != 0) failure = child->messages();
   return output;
 }
 
@@ -118,6 +151,7 @@ struct kevtrace_reader {
   record::TypedRecord record;
   std::string event, comm;
   mutable std::string messages;
+  std::string why;      // tracing failed, where kevtrace said nothing
   bool stands = false;  // on a record
 
   const record::Field* field(unsigned index) const {
@@ -126,8 +160,11 @@ struct kevtrace_reader {
   int end() {
     stands = false;
     // The exit status is that of the traced program; counts come when tracing has ended as it should.
-    const bool is_good = child ? !records->metadata().totals.empty() : records->problems().empty();
-    return is_good ? KEVTRACE_END : KEVTRACE_FAILED;
+    const bool is_good =
+        child ? !records->metadata().totals.empty() || child->was_stopped() : records->problems().empty();
+    if (is_good) return KEVTRACE_END;
+    if (child && child->messages().empty()) why = fmt::format("kevtrace has ended with status {}\n", child->status());
+    return KEVTRACE_FAILED;
   }
 };
 
@@ -149,17 +186,18 @@ char* kevtrace_check(const char* text, const char* kernel) {
 int kevtrace_compile(const char* script, const char* output) {
   return guarded(-1, [&] {
     int status = 0;
-    return run_to_end({"compile", script, "-o", output}, "", status) ? status : -1;
+    return run_to_end({"compile", as_path(script), "-o", as_path(output)}, "", status) ? status : -1;
   });
 }
 
 void kevtrace_free(char* text) { std::free(text); }
-const char* kevtrace_failure(void) { return failure.c_str(); }
+const char* kevtrace_failure(void) { return is_out_of_memory ? "out of memory" : failure.c_str(); }
 
 kevtrace_reader* kevtrace_run(const kevtrace_run_options* given) {
   return guarded(static_cast<kevtrace_reader*>(nullptr), [&]() -> kevtrace_reader* {
     kevtrace_run_options options{};
-    std::memcpy(&options, given, std::min(given->size, sizeof options));
+    failure = take_options(*given, options) ? why_not(options) : "the options are those of another version";
+    if (!failure.empty()) return nullptr;
     auto child = Child::start(words_of(options), "", true);
     if (!child) {
       failure = child.error().message();
@@ -174,6 +212,7 @@ kevtrace_reader* kevtrace_run(const kevtrace_run_options* given) {
 
 kevtrace_reader* kevtrace_open(const char* path) {
   return guarded(static_cast<kevtrace_reader*>(nullptr), [&]() -> kevtrace_reader* {
+    failure.clear();
     auto records = record::open_recording(path);
     if (!records) {
       failure = records.error().message();
@@ -203,8 +242,9 @@ int kevtrace_next(kevtrace_reader* reader, int timeout_ms) {
         continue;
       }
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
-      if (timeout_ms >= 0 && left <= 0) return KEVTRACE_NOTHING;
-      reader->child->wait(timeout_ms < 0 ? -1 : static_cast<int>(left));
+      const bool is_late = timeout_ms >= 0 && left <= 0;
+      const bool any = reader->child->wait(timeout_ms < 0 ? -1 : is_late ? 0 : static_cast<int>(left));
+      if (!any && is_late) return KEVTRACE_NOTHING;
     }
   });
 }
@@ -218,6 +258,7 @@ void kevtrace_close(kevtrace_reader* reader) { delete reader; }
 
 const char* kevtrace_messages(const kevtrace_reader* reader) {
   return guarded("", [&] {
+    if (reader->child && !reader->why.empty()) return reader->why.c_str();
     if (reader->child) return reader->child->messages().c_str();
     reader->messages.clear();
     for (const std::string& one : reader->records->problems()) reader->messages += one + "\n";
@@ -227,11 +268,11 @@ const char* kevtrace_messages(const kevtrace_reader* reader) {
 int kevtrace_fd(const kevtrace_reader* reader) { return reader->child ? reader->child->fd() : -1; }
 
 const char* kevtrace_event(const kevtrace_reader* reader) { return reader->stands ? reader->event.c_str() : ""; }
-uint64_t kevtrace_time(const kevtrace_reader* reader) { return reader->record.time_ns; }
-unsigned kevtrace_cpu(const kevtrace_reader* reader) { return reader->record.cpu; }
-pid_t kevtrace_thread(const kevtrace_reader* reader) { return reader->record.pid; }
+uint64_t kevtrace_time(const kevtrace_reader* reader) { return reader->stands ? reader->record.time_ns : 0; }
+unsigned kevtrace_cpu(const kevtrace_reader* reader) { return reader->stands ? reader->record.cpu : 0; }
+pid_t kevtrace_thread(const kevtrace_reader* reader) { return reader->stands ? reader->record.pid : 0; }
 const char* kevtrace_comm(const kevtrace_reader* reader) { return reader->stands ? reader->comm.c_str() : ""; }
-uint64_t kevtrace_lost_before(const kevtrace_reader* reader) { return reader->record.lost_before; }
+uint64_t kevtrace_lost_before(const kevtrace_reader* reader) { return reader->stands ? reader->record.lost_before : 0; }
 
 unsigned kevtrace_fields(const kevtrace_reader* reader) {
   return reader->stands ? static_cast<unsigned>(reader->record.event->fields.size()) : 0;

@@ -12,9 +12,11 @@
  * its threads, signals and children stay its own, and a caller that dies leaves nothing behind in what is traced. The
  * program is $KEVTRACE, or else the one that was installed with this library, or else the one in PATH.
  *
- * A reader belongs to one thread at a time; several readers do not know of each other. Texts are UTF-8 where the traced
- * program's are; they end with a NUL, and live until the next call for the same reader unless something else is said.
- * Functions that return a pointer return NULL, and those that return a number a negative one, only where that is said.
+ * A reader belongs to one thread at a time; several readers do not know of each other. In a process that the caller
+ * forks a reader can only be closed, which closes its descriptors there and nothing else. Texts are UTF-8 where the
+ * traced program's are; they end with a NUL, and live until the next call for the same reader unless something else is
+ * said. Functions that return a pointer return NULL, and those that return a number a negative one, only where that is
+ * said.
  *
  * Symbols have the version KEVTRACE_0; what is in it stays.
  */
@@ -49,7 +51,10 @@ KEVTRACE_API char* kevtrace_check(const char* text, const char* kernel);
  */
 KEVTRACE_API int kevtrace_compile(const char* script, const char* output);
 KEVTRACE_API void kevtrace_free(char* text);
-/* Why the last call of this thread failed that returned no reader; "" if none did. */
+/*
+ * Why this thread's last call of kevtrace_check(), kevtrace_compile(), kevtrace_run() or kevtrace_open() failed; "" if
+ * it did not. Lives until the next such call of this thread.
+ */
 KEVTRACE_API const char* kevtrace_failure(void);
 
 /* ---- readers -------------------------------------------------------------------------------------------------- */
@@ -61,20 +66,21 @@ struct kevtrace_run_options {
   size_t size;                    /* sizeof of this structure, so that members may be added */
   const char* const* definitions; /* "p:ev libc:open64 path=+0(%di):string" */
   const char* const* filters;     /* "ev: fd > 2" */
-  const char* const* triggers;    /* "ev: traceoff:1 if fd == 3" */
+  const char* const* triggers;    /* "ev: traceoff:1 if fd == 3"; no `hist` */
   const char* script;             /* a file with definitions, also a compiled one */
   const char* const* command;     /* a program to start, and its arguments: the end comes when it has ended; or else: */
   pid_t pid;                      /* a process that runs */
-  uint64_t count;                 /* ends after so many records */
-  double seconds;                 /* ends after so long */
-  unsigned buffer_kb;             /* of each CPU; 0: 4096 */
+  uint64_t count;                 /* tracing ends after so many records, or some more; a command goes on */
+  double seconds;                 /* tracing ends after so long; a command goes on */
+  unsigned buffer_kb;             /* of each CPU, 64 to 1048576; 0: 4096 */
   int follow;                     /* also programs that these, and what they fork, become by exec */
   const char* runtime;            /* "inproc", "bpf", "kmod"; NULL: as `kevtrace run` chooses */
 };
 
 /*
- * Starts tracing. Mistakes in definitions, a process that cannot be traced and the like are told by kevtrace_next().
- * NULL: kevtrace could not be started; kevtrace_failure() says why.
+ * Starts tracing. Mistakes in definitions, a process that cannot be traced, a program `kevtrace` that is not there and
+ * the like are told by kevtrace_next(). NULL: the options cannot be taken, or there is no memory or descriptor left;
+ * kevtrace_failure() says why. With a command the end comes when the command has ended.
  */
 KEVTRACE_API kevtrace_reader* kevtrace_run(const struct kevtrace_run_options* options);
 /* Opens a recording: trace.dat of kevtrace or trace-cmd, NDJSON of kevtrace. NULL: kevtrace_failure() says why. */
@@ -84,7 +90,7 @@ enum kevtrace_next_result {
   KEVTRACE_RECORD = 1,  /* the reader stands on a record */
   KEVTRACE_NOTHING = 0, /* none came in time */
   KEVTRACE_END = -1,    /* there are no more; counts are known */
-  KEVTRACE_FAILED = -2, /* tracing has failed, or the recording cannot be read on: kevtrace_messages() */
+  KEVTRACE_FAILED = -2  /* tracing has failed, or the recording cannot be read on: kevtrace_messages() */
 };
 /*
  * Goes to the next record. Records of a recording come in the order of time; those of a run come as kevtrace prints
@@ -95,7 +101,10 @@ KEVTRACE_API int kevtrace_next(kevtrace_reader* reader, int timeout_ms);
 /* The exit status of kevtrace once the end has come, which is the command's if there is one; -1 before, or a
  * recording's. */
 KEVTRACE_API int kevtrace_status(const kevtrace_reader* reader);
-/* Ends tracing soon; what is recorded already still comes. Does nothing for a recording. */
+/*
+ * Ends tracing soon; what is recorded already still comes. Before tracing has begun it ends the run. A command goes on,
+ * and the end comes when it has ended. Does nothing for a recording.
+ */
 KEVTRACE_API void kevtrace_stop(kevtrace_reader* reader);
 /*
  * Ends tracing, waits until nothing of it is left in the traced program, and frees the reader. A program that was
@@ -104,7 +113,10 @@ KEVTRACE_API void kevtrace_stop(kevtrace_reader* reader);
 KEVTRACE_API void kevtrace_close(kevtrace_reader* reader);
 /* What kevtrace has said so far: mistakes with their places, what was armed how. Lives until the next call. */
 KEVTRACE_API const char* kevtrace_messages(const kevtrace_reader* reader);
-/* For poll(2): readable when kevtrace_next() may have something new. -1: a recording. */
+/*
+ * For poll(2): readable when something has come since kevtrace_next() last returned KEVTRACE_NOTHING; so ask for
+ * records until it does. -1: a recording.
+ */
 KEVTRACE_API int kevtrace_fd(const kevtrace_reader* reader);
 
 /* ---- the record that the reader stands on --------------------------------------------------------------------- */
@@ -119,11 +131,11 @@ KEVTRACE_API const char* kevtrace_comm(const kevtrace_reader* reader); /* the th
 KEVTRACE_API uint64_t kevtrace_lost_before(const kevtrace_reader* reader);
 
 enum kevtrace_kind {
-  KEVTRACE_ABSENT = 0, /* could not be read at the hit */
+  KEVTRACE_ABSENT = 0, /* a text that could not be read at the hit; a number that could not be read is 0 */
   KEVTRACE_SIGNED,
   KEVTRACE_UNSIGNED,
   KEVTRACE_FLOAT,
-  KEVTRACE_TEXT, /* bytes, which may have NULs in them */
+  KEVTRACE_TEXT /* bytes, which may have NULs in them */
 };
 struct kevtrace_value {
   int kind;
@@ -155,7 +167,7 @@ struct kevtrace_counts {
   const char* event; /* "GROUP/EVENT"; lives as long as the reader */
   uint64_t hits, recorded, aggregated, filtered, lost, missed;
 };
-/* Of how many events the counts are known: 0 until the end has come. */
+/* Of how many events the counts are known: 0 until the end of a run has come. */
 KEVTRACE_API unsigned kevtrace_counted(const kevtrace_reader* reader);
 KEVTRACE_API struct kevtrace_counts kevtrace_counts_of(const kevtrace_reader* reader, unsigned index);
 

@@ -1,6 +1,6 @@
 // CLI11 in one place: every option, its help, and nothing else.
-#include "cli/options/choice_options.h"
 #include "cli/options/options.h"
+#include "cli/options/choice_options.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>

@@ -1,6 +1,6 @@
 // The options of `mount` and `exec`. options.cpp has the program's own, and names all verbs.
-#include "cli/options/choice_options.h"
 #include "cli/options/options_mount.h"
+#include "cli/options/choice_options.h"
 
 #include <CLI/CLI.hpp>
 

@@ -1,6 +1,6 @@
 // CLI11's side of the verbs about recordings.
-#include "cli/options/choice_options.h"
 #include "cli/options/record_options.h"
+#include "cli/options/choice_options.h"
 
 #include <CLI/CLI.hpp>
 

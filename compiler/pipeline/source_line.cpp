@@ -105,6 +105,14 @@ std::string event_name(const LineName& name) {
   return made + "_L" + std::to_string(name.line);
 }
 
+// Whether `$vars` may give the name to an argument: an identifier (Go has `~r0`), not too long, none of a record's own.
+bool may_be_argument(const std::string& name) {
+  constexpr std::size_t kLongest = 31;  // MAX_ARG_NAME_LEN
+  return variable_of_path(name) == name && name.size() <= kLongest && !name.starts_with("common_") &&
+         !name.starts_with("__probe_");
+}
+constexpr std::size_t kMostArguments = 128;  // MAX_TRACE_ARGS
+
 // Makes the lines of one definition.
 class LineExpansion {
  public:
@@ -137,6 +145,7 @@ class LineExpansion {
       return {};
     }
     const std::string name = name_of(argument, is_path);
+    std::string first_type;
     for (std::size_t i = 0; i < arguments_.size(); ++i) {
       std::string type(argument.type), operand(argument.operand);
       if (has_length) {
@@ -146,11 +155,22 @@ class LineExpansion {
       }
       if (is_path) {
         // Behind `+8(`…`)` the type is that of the value that is read there, not the variable's.
-        const bool is_whole = argument.before.empty();
-        const auto made = KEVT_TRY(fetch(word, argument.operand, is_whole ? std::string_view(type) : ":x64", i));
-        operand = made.operand;
-        if (is_whole) type = made.type;
+        if (argument.before.empty()) {
+          auto made = KEVT_TRY(fetch(word, argument.operand, type, i));
+          operand = std::move(made.operand);
+          type = std::move(made.type);
+        } else {
+          operand = KEVT_TRY(address(word, argument.operand, i));
+        }
       }
+      if (i == 0) first_type = type.substr(0, type.find('('));
+      if (argument.type.empty() && type.substr(0, type.find('(')) != first_type)
+        return std::unexpected(
+            line_mistake(line_, word,
+                         fmt::format("`{}` is `{}` at {} and `{}` at {}: write a type, or name one of the functions",
+                                     argument.operand, first_type.substr(1), where(name_, found_.places[0]),
+                                     type.substr(1), where(name_, found_.places[i])),
+                         diag::Kind::NoBtfarg));
       arguments_[i] += fmt::format(" {}={}{}{}{}", name, argument.before, operand, argument.behind, type);
     }
     return {};
@@ -160,8 +180,9 @@ class LineExpansion {
   std::expected<void, diag::Diagnostic> add_all(const Word& word) {
     std::size_t added = 0;
     for (const target::SourceVariable& variable : found_.places.front().variables) {
-      const bool is_name = variable_of_path(variable.name) == variable.name;  // Go has `~r0`
-      if (!is_name || (word.text == kAllParameters && !variable.is_parameter)) continue;
+      if (!may_be_argument(variable.name) || names_.size() >= kMostArguments ||
+          (word.text == kAllParameters && !variable.is_parameter))
+        continue;
       std::vector<VariableFetch> made;
       for (const target::LinePlace& place : found_.places)
         if (auto one = fetch_of_path(variable.name, "", place, *found_.types)) made.push_back(*std::move(one));
@@ -171,7 +192,7 @@ class LineExpansion {
       for (std::size_t i = 0; i < made.size(); ++i)
         arguments_[i] += fmt::format(" {}={}{}", variable.name, made[i].operand, made[i].type);
     }
-    if (added == 0)
+    if (added == 0 && names_.empty())
       return std::unexpected(line_mistake(line_, word, "no variable can be read at " + where(name_, found_.places[0])));
     return {};
   }
@@ -179,6 +200,15 @@ class LineExpansion {
   std::expected<VariableFetch, diag::Diagnostic> fetch(const Word& word, std::string_view path, std::string_view type,
                                                        std::size_t place) const {
     auto made = fetch_of_path(path, type, found_.places[place], *found_.types);
+    if (made) return *std::move(made);
+    return std::unexpected(
+        line_mistake(line_, word, fmt::format("`{}` at {}: {}", path, where(name_, found_.places[place]), made.error()),
+                     diag::Kind::NoBtfarg));
+  }
+
+  std::expected<std::string, diag::Diagnostic> address(const Word& word, std::string_view path,
+                                                       std::size_t place) const {
+    auto made = address_of_path(path, found_.places[place], *found_.types);
     if (made) return *std::move(made);
     return std::unexpected(
         line_mistake(line_, word, fmt::format("`{}` at {}: {}", path, where(name_, found_.places[place]), made.error()),

@@ -28,8 +28,8 @@ std::optional<LineName> line_name(std::string_view place);
 // The line that is the place of the definition `line`; nullopt: the place is no line.
 std::optional<LineName> line_in(std::string_view line);
 
-// The default event name of a definition with a line: `main_3`, `shapes_c_42`; nullopt: a name is written, or the place
-// is no line.
+// The default event name of a definition with a line: `main_L3`, `shapes_c_L42`; nullopt: a name is written, or the
+// place is no line.
 std::optional<model::EventName> nameless_line(std::string_view line);
 
 // One line for each place. nullopt: `line` names no line of a source, or the target cannot tell, and the definition

@@ -185,7 +185,8 @@ TEST(ExpandLine, AllVariablesAreThoseThatEveryPlaceHas) {
 
 TEST(ExpandLine, MistakesNameThePlace) {
   EXPECT_THAT(expanded("p:e app:f.c:42 gone"), HasSubstr("f.c:42 (`f`, inlined into `main`, 0x1040): it is optimized"));
-  EXPECT_THAT(expanded("p:e app:f.c:42 m"), HasSubstr("there is no variable `m`; near it: `n`"));
+  EXPECT_THAT(expanded("p:e app:f.c:42 gome"), HasSubstr("there is no variable `gome`; near it: `gone`"));
+  EXPECT_THAT(expanded("p:e app:f.c:42 m"), HasSubstr("there is no variable `m`; there are `n`, `gone`"));
   EXPECT_THAT(expanded("r:e app:f.c:42"), HasSubstr("`p` probes it"));
   EXPECT_EQ(expanded("p:e app:f"), "stays");
 }

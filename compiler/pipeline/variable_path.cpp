@@ -56,19 +56,22 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 // With those of anonymous structures and of bases, as far as a reader wants to read.
-void add_members(const TypeTable& types, TypeId structure, unsigned depth, std::vector<std::string>& names) {
-  constexpr unsigned kMostDepth = 8;
-  if (!is_structure(types.type(structure)) || depth > kMostDepth || names.size() > kMostListed) return;
-  for (const target::Member& member : types.members(types.type(structure))) {
-    if (const std::string_view name = types.name(member.name); !name.empty())
-      names.emplace_back(name);
-    else
-      add_members(types, types.strip(member.type), depth + 1, names);
-  }
-}
 std::vector<std::string> members_of(const TypeTable& types, TypeId structure) {
+  constexpr unsigned kMostSteps = 256;
   std::vector<std::string> names;
-  add_members(types, structure, 0, names);
+  std::vector<TypeId> open = {structure};
+  for (unsigned steps = 0; !open.empty() && names.size() <= kMostListed;) {
+    const TypeId here = open.back();
+    open.pop_back();
+    if (!is_structure(types.type(here))) continue;
+    for (const target::Member& member : types.members(types.type(here))) {
+      if (++steps > kMostSteps) return names;
+      if (const std::string_view name = types.name(member.name); !name.empty())
+        names.emplace_back(name);
+      else
+        open.push_back(types.strip(member.type));
+    }
+  }
   return names;
 }
 
@@ -77,11 +80,19 @@ std::string listed(const std::vector<std::string>& names) {
   return names.empty() ? "" : fmt::format("; it has {}", list_of(names));
 }
 
-std::uint32_t size_of(const TypeTable& types, TypeId id) {
-  const Type& type = types.type(types.strip(id));
-  if (type.kind == TypeClass::Pointer) return 8;
-  if (type.kind == TypeClass::Array) return type.count * size_of(types, type.target);
-  return type.bytes;
+// 0: not known, also of a damaged file's array of itself.
+std::uint64_t size_of(const TypeTable& types, TypeId id) {
+  constexpr unsigned kMostDimensions = 16;
+  std::uint64_t items = 1;
+  for (unsigned depth = 0; depth < kMostDimensions; ++depth) {
+    const Type& type = types.type(types.strip(id));
+    if (type.kind == TypeClass::Pointer) return 8 * items;
+    if (type.kind != TypeClass::Array) return type.bytes * items;
+    items *= type.count;
+    if (items > ~std::uint32_t{0}) return 0;
+    id = type.target;
+  }
+  return 0;
 }
 
 // Objects whose items `[N]` means, by the beginnings of their names: libstdc++'s, Rust's slices, Go's.
@@ -95,6 +106,8 @@ constexpr Sequence kSequences[] = {
 // A variable, or what a path has led to.
 class Walk {
  public:
+  using Text = std::expected<std::string, std::string>;
+
   Walk(const TypeTable& types, const target::LinePlace& place, const target::SourceVariable& variable)
       : types_(&types), place_(&place), at_(variable.location), type_(types.strip(variable.type)) {}
 
@@ -118,6 +131,14 @@ class Walk {
     }
     follow_reference();
     return {};
+  }
+
+  // The address that `+N(…)` is to be added to: the value of a pointer or a number.
+  Text as_address() const {
+    const Type& type = types_->type(type_);
+    if (type.kind == TypeClass::Array || is_structure(type))
+      return Refusal(fmt::format("it is a `{}`, no pointer: name an item or a member", types_->type_text(type_)));
+    return value();
   }
 
   std::expected<VariableFetch, std::string> finish(std::string_view written) {
@@ -246,8 +267,6 @@ class Walk {
   }
 
   // ---- texts
-  using Text = std::expected<std::string, std::string>;
-
   static std::string add(std::int64_t offset, const std::string& inner) {
     return fmt::format("{:+}({})", offset, inner);
   }
@@ -293,8 +312,11 @@ class Walk {
     if (at.is_sum()) return Refusal("it is a sum of a register and a number, which no argument can say");
     return beginning(at);
   }
-  Text value() const { return value(0, std::max(size_of(*types_, type_), std::uint32_t{1})); }
-  Text memory() const { return memory_at(settled(0, std::max(size_of(*types_, type_), std::uint32_t{1}))); }
+  std::uint32_t bytes() const {
+    return static_cast<std::uint32_t>(std::max(size_of(*types_, type_), std::uint64_t{1}));
+  }
+  Text value() const { return value(0, bytes()); }
+  Text memory() const { return memory_at(settled(0, bytes())); }
 
   std::expected<std::string, std::string> own_type(TypeId id) const {
     const Type& type = types_->type(id);
@@ -306,7 +328,7 @@ class Walk {
         if (is_whole) return fmt::format(":{}{}", type.is_signed ? 's' : 'u', 8 * type.bytes);
         break;
       case TypeClass::Enum:
-        return fmt::format(":s{}", is_whole ? 8 * type.bytes : 32);
+        return fmt::format(":{}{}", type.is_signed ? 's' : 'u', is_whole ? 8 * type.bytes : 32);
       case TypeClass::Float:
         return fmt::format(":f{}", 8 * type.bytes);
       default:
@@ -323,7 +345,8 @@ class Walk {
     const Type& type = types_->type(type_);
     const TypeId item = types_->strip(type.target);
     if (at_.is_value) return Refusal("it is an array in a register");
-    if (wants_text || (written.empty() && types_->type(item).is_text))
+    // Bytes without a sign are numbers: `uint8_t digest[16]`.
+    if (wants_text || (written.empty() && types_->type(item).is_text && types_->type(item).is_signed))
       return VariableFetch{KEVT_TRY(memory()), written.empty() ? ":string" : std::string(written)};
     if (!written.empty()) return VariableFetch{KEVT_TRY(memory()), std::string(written)};
     if (type.count == 0 || type.count > kMostItems || types_->type(item).kind == TypeClass::Array ||
@@ -332,12 +355,13 @@ class Walk {
     return VariableFetch{KEVT_TRY(memory()), fmt::format("{}[{}]", KEVT_TRY(own_type(item)), type.count)};
   }
   // `string` of a `char *`, or of a pointer to anything if a length is written.
-  std::expected<VariableFetch, std::string> text_of_pointer(std::string_view written) const {
+  std::expected<VariableFetch, std::string> text_of_pointer(std::string_view written) {
     const Type& type = types_->type(type_);
     const bool is_text =
         type.kind == TypeClass::Pointer && (types_->type(types_->strip(type.target)).is_text || written.contains('('));
     if (!is_text) return Refusal(fmt::format("it is a `{}`, no text", types_->type_text(type_)));
-    return VariableFetch{add(0, KEVT_TRY(value())), std::string(written)};
+    point_to(0, type.target);
+    return VariableFetch{KEVT_TRY(memory_at(at_)), std::string(written)};
   }
   // std::string and the like; nullopt: it is none, and neither does it point to one.
   std::optional<std::expected<VariableFetch, std::string>> text_object(std::string_view written) {
@@ -370,7 +394,7 @@ std::string unknown(std::string_view name, const target::LinePlace& place) {
     near.consider(one.name, "");
     all.push_back(one.name);
   }
-  const auto best = near.best();
+  const auto best = name.size() > 1 ? near.best() : std::vector<std::string>();  // any letter is near a letter
   if (!best.empty()) return fmt::format("there is no variable `{}`; near it: {}", name, list_of(best));
   return fmt::format("there is no variable `{}`{}", name, all.empty() ? "" : "; there are " + list_of(all));
 }
@@ -397,6 +421,16 @@ std::expected<VariableFetch, std::string> fetch_of_path(std::string_view path, s
   Walk walk(types, place, *variable);
   KEVT_TRY(walk.follow(path.substr(name.size())));
   return walk.finish(type);
+}
+
+std::expected<std::string, std::string> address_of_path(std::string_view path, const target::LinePlace& place,
+                                                        const TypeTable& types) {
+  const std::string_view name = variable_of_path(path);
+  const auto variable = std::ranges::find(place.variables, name, &target::SourceVariable::name);
+  if (variable == place.variables.end()) return Refusal(unknown(name, place));
+  Walk walk(types, place, *variable);
+  KEVT_TRY(walk.follow(path.substr(name.size())));
+  return walk.as_address();
 }
 
 }  // namespace kevt::pipeline

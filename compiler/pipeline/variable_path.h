@@ -29,4 +29,8 @@ std::string_view last_name_of_path(std::string_view path);
 std::expected<VariableFetch, std::string> fetch_of_path(std::string_view path, std::string_view type,
                                                         const target::LinePlace& place, const target::TypeTable& types);
 
+// What stands in `+8(PATH)`: a pointer's value, or a number's.
+std::expected<std::string, std::string> address_of_path(std::string_view path, const target::LinePlace& place,
+                                                        const target::TypeTable& types);
+
 }  // namespace kevt::pipeline

@@ -39,9 +39,11 @@ struct VariableLocation {
   std::string why;          // "it is optimized out there"
 
   bool can_be_read() const { return base != Base::None; }
-  // Whether the value itself is the sum of a register and a number, which no fetch argument can say; what a pointer of
-  // this kind points to can be said.
-  bool is_sum() const { return is_value && offset != 0 && base != Base::Constant; }
+  // Whether the value itself is the sum of a register and a number, or an address in the file, which no fetch argument
+  // can say; what a pointer of this kind points to can be said.
+  bool is_sum() const {
+    return is_value && base != Base::Constant && (offset != 0 || (base == Base::Address && reads.empty()));
+  }
 };
 
 struct SourceVariable {

@@ -14,6 +14,8 @@ def main(function, pid, seconds):
     definitions = [f"p:enter {function}", f"r:leave {function} returned=$retval:s64"]
     with kevtrace.run(definitions, pid=int(pid), seconds=float(seconds)) as reader:
         for record in reader:
+            if record.lost_before:
+                entered.clear()  # a call's other half may be among what was lost
             if record.event.endswith("/enter"):
                 entered[record.thread] = record.time
             elif record.thread in entered:

@@ -23,9 +23,12 @@ QString nameOfListing(const QString& line) {
 
 namespace {
 
-// Whether each of the lines is there: an event may have several probes.
-bool has_all(const QStringList& there, const QString& lines) {
-  return std::ranges::all_of(lines.split(QLatin1Char('\n')), [&](const QString& line) { return there.contains(line); });
+// Whether these lines are there, and no others: an event may have several probes.
+bool are(const QStringList& there, const QString& lines) {
+  QStringList wanted = lines.split(QLatin1Char('\n')), present = there;
+  wanted.sort();
+  present.sort();
+  return wanted == present;
 }
 
 }  // namespace
@@ -53,8 +56,8 @@ std::vector<PlanStep> planApply(const QString& text, const CheckedText& checked,
       step.present = found->second.join(QLatin1Char('\n'));
       // The directory may list an event with names that only types resolve, if it was written before the window knew
       // the types.
-      const bool is_same = has_all(found->second, right.listing.trimmed()) ||
-                           (is_written_out && has_all(found->second, right.written_out));
+      const bool is_same =
+          are(found->second, right.listing.trimmed()) || (is_written_out && are(found->second, right.written_out));
       step.kind = is_same                ? PlanStep::Kind::Keep
                   : owned.contains(name) ? PlanStep::Kind::Change
                                          : PlanStep::Kind::Conflict;

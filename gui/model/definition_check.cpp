@@ -102,6 +102,7 @@ class Checker {
   // are in no text, so a mistake in them is shown at the beginning of the line.
   void short_form(std::size_t index, const std::vector<std::string>& meant) {
     const model::ScriptLine& line = script_.lines[index];
+    const std::size_t before = result_.right.size();
     for (const std::string& one : meant) {
       diag::Sink sink;
       auto statement = grammar::parse_line_leniently(one, grammar::EventsFile::Dynamic, sink);
@@ -115,7 +116,7 @@ class Checker {
         mistake.fixits.clear();
         report(index, line.body_text(), line.body.begin, std::move(mistake));
       }
-      if (!laid_out) return;
+      if (!laid_out) return result_.right.resize(before);
       const model::Definition& definition = laid_out->checked.definition;
       const QString listing = fromUtf8(layout::listing(definition, env_.possible_cpus()));
       const QString group = fromUtf8(definition.group), event = fromUtf8(definition.event);

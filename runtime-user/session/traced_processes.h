@@ -99,7 +99,7 @@ class TracedProcesses {
   ProcessChoice choice_;
   std::set<std::pair<int, std::uint64_t>> known_;  // processes that were looked at: pid, and when they began
   std::chrono::steady_clock::time_point looked_;   // for chosen ones
-  std::set<std::string> told_;  // refusals in followed programs that were reported, each once
+  std::set<std::string> told_;                     // refusals in followed programs that were reported, each once
   std::size_t followed_ = 0, taken_away_ = 0, let_pass_ = 0;
   bool keeps_names_ = false;
 };

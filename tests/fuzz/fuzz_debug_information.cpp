@@ -12,6 +12,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "compiler/pipeline/variable_path.h"
 #include "compiler/target/elf/elf_image.h"
 #include "compiler/target/types/debug_types.h"
 #include "compiler/target/types/source_lines.h"
@@ -61,6 +62,9 @@ void ask(const std::string& path) {
         for (const SourceVariable& one : place.variables) {
           require(found->types->strip(one.type) < found->types->size());
           require(one.location.can_be_read() || !one.location.why.empty());
+          for (const char* path : {"", "->id", ".x", "[1]", "[1].x", "->next->label"})
+            for (const char* type : {"", ":string", ":u32"})
+              (void)kevt::pipeline::fetch_of_path(one.name + path, type, place, *found->types);
         }
     }
     (void)places.list(*image, source, 1, 100);

@@ -90,6 +90,7 @@ class Installed(unittest.TestCase):
         done = run("/usr/bin/python3", "-c", "import kevtrace; print(kevtrace.version())",
                    env={**CLEAN, "PYTHONPATH": wheel, "KEVTRACE_LIBRARY": os.path.join(BUILD, "lib/libkevtrace.so.0")})
         self.assertRegex(done.stdout, r"^\d+\.\d+\.\d+\n$", done.stderr)
+        self.assertIn(f"kevtrace-{done.stdout.strip()}-", os.path.basename(wheel), "pyproject.toml has the library's version")
 
     def test_manual_pages_and_completions(self):
         self.install("--prefix", self.folder, "--component", "core")
@@ -122,7 +123,7 @@ class Installed(unittest.TestCase):
         done = run(CPACK, "-B", self.folder, cwd=BUILD)
         self.assertEqual(done.returncode, 0, done.stderr)
         packages = {os.path.basename(path).split("_")[0]: path for path in glob.glob(os.path.join(self.folder, "*.deb"))}
-        self.assertLessEqual({"kevtrace", "kevtrace-compiler", "kevtrace-dkms", "kevtrace-doc"}, set(packages))
+        self.assertLessEqual({"kevtrace", "kevtrace-compiler", "kevtrace-dkms", "kevtrace-doc", "libkevtrace0", "libkevtrace-dev", "python3-kevtrace"}, set(packages))
         self.assertNotIn("llvm", run("dpkg-deb", "-f", packages["kevtrace"], "Depends").stdout)
         self.assertIn("libllvm", run("dpkg-deb", "-f", packages["kevtrace-compiler"], "Depends").stdout)
         root = os.path.join(self.folder, "root")

@@ -130,6 +130,69 @@ class Python(unittest.TestCase):
             self.assertEqual((counts.hits, counts.recorded), (len(seen), len(seen)))
             steps.step(0, 5)  # it goes on
 
+    def test_polled_without_waiting_to_the_end(self):
+        with kevtrace.run(AREA, command=[LINES, "5"]) as reader:
+            seen = []
+            with self.assertRaises(StopIteration):
+                while True:
+                    self.assertTrue(select.select([reader], [], [], 20)[0])
+                    while (one := reader.next(timeout=0)) is not None:
+                        seen.append(one.width)
+            self.assertEqual(seen, [v["width"] for v in VALUES])
+
+    def test_stopped_at_once(self):
+        with Steps() as steps:
+            for pause in (0, 0.001, 0.005, 0.02, 0.1):
+                with kevtrace.run("p:step steps:step i=%di:s64", pid=steps.pid) as reader:
+                    time.sleep(pause)  # whichever moment it is, tracing ends
+                    reader.stop()
+                    self.assertEqual([r.i for r in reader], [])
+            steps.step(0, 3)
+
+    def run_python(self, text, seconds=60):
+        return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=seconds)
+
+    def test_callers_that_do_not_wait_for_their_children(self):
+        done = self.run_python(f"import signal, kevtrace\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwith kevtrace.run({AREA!r}, command=[{LINES!r}, '5']) as r: print([x.width for x in r], r.status)")
+        self.assertIn("[3, 6, 9, 12, 15] None", done.stdout, done.stderr)
+
+    def test_a_forked_process_of_the_caller(self):
+        done = self.run_python(f"""
+import os, kevtrace
+r = kevtrace.run({AREA!r}, command=[{LINES!r}, '5'])
+if os.fork() == 0:
+    r.close()
+    os._exit(0)
+os.wait()
+print([x.width for x in r], flush=True)
+""")
+        self.assertIn("[3, 6, 9, 12, 15]", done.stdout, done.stderr)
+
+    def test_signals_and_close_while_another_call_waits(self):
+        with Steps() as steps:
+            done = self.run_python(f"""
+import kevtrace, signal, threading, time
+signal.signal(signal.SIGALRM, lambda *_: print('alarm', flush=True))
+signal.setitimer(signal.ITIMER_REAL, 0.3)
+r = kevtrace.run('p:step steps:step', pid={steps.pid})
+threading.Timer(1.0, r.close).start()
+try: r.next()
+except ValueError as e: print(e)
+""")
+            self.assertEqual(done.stdout, "alarm\nthe reader is closed\n", done.stderr)
+            steps.step(0, 3)
+
+    def test_options_that_cannot_be_taken(self):
+        for words, text in ((dict(pid=1, command=["/bin/true"]), "exclude each other"), (dict(pid=1, triggers="a: hist:keys=i"), "no histograms")):
+            with self.assertRaisesRegex(kevtrace.Error, text):
+                kevtrace.run("p:a libc:read", **words)
+        with self.assertRaises(ValueError):
+            kevtrace.check("p:x vfs_read\0 a=%zz")
+
+    def test_words_of_a_command_stay_as_they_are(self):
+        done = self.run_python("import kevtrace\nfor _ in kevtrace.run('p libc:puts', command=['/bin/echo', 'a', chr(1), '-f', 'b']): pass")
+        self.assertEqual(done.stdout, "a \1 -f b\n", done.stderr)
+
     def test_closed_early(self):
         with Steps() as steps:
             for _ in range(3):
@@ -220,7 +283,7 @@ class Python(unittest.TestCase):
     def test_where_kevtrace_is_not(self):
         program = "import kevtrace\ntry: next(kevtrace.run('p libc:open64', command=['/bin/true']))\nexcept kevtrace.Error as e: print(e)"
         done = subprocess.run([sys.executable, "-c", program], env=dict(os.environ, KEVTRACE="/nosuch/kevtrace"), capture_output=True, text=True, check=True)
-        self.assertIn("cannot be started", done.stdout)
+        self.assertIn("/nosuch/kevtrace cannot be started: No such file or directory", done.stdout)
 
 
 class Examples(unittest.TestCase):

@@ -173,6 +173,122 @@ class Lines(Traced):
         self.assertIn("debug", self.refused(bare, "p:e bare:lines.c:40"))
 
 
+ODD = """
+#include <cstdint>
+#include <cstdio>
+enum Level : uint8_t { kLow = 3, kHigh = 200 };
+struct Base { virtual ~Base() = default; int kept = 5; };
+struct Wall : virtual Base { int own = 6; };
+int shared = 17;
+template <class T> __attribute__((noinline)) void show(T value) {
+  volatile double seen = value;
+  std::printf("show %g\\n", seen);  // show
+}
+__attribute__((noinline, cold)) void rare(int i) { std::printf("rare %d\\n", i); }
+__attribute__((noinline)) int check(int i) {
+  if (__builtin_expect(i == 3, 0)) rare(i);  // check
+  return i + 1;
+}
+static inline int count_up(int by) {
+  static int times = 0;
+  times += by;
+  return times;  // times
+}
+__attribute__((noinline)) int odd(int round) {
+  int rows[2][3] = {{1, 2, 3}, {4, 5, 6 + round}};
+  uint8_t digest[4] = {1, 0, 2, 255};
+  char name[8] = "odd";
+  const char* text = "a text";
+  Level level = kHigh;
+  int other[3] = {7, 8, 9};
+  const int* in_rows = &other[1];
+  {
+    extern int shared;
+    std::printf("odd %d %d %s %s %d %d %d\\n", rows[1][2], digest[3], name, text, level, shared, *in_rows);  // odd
+  }
+  return count_up(round);
+}
+int main() {
+  for (int round = 1; round <= 5; ++round) {
+    Wall wall;
+    auto twice = [](int x) {
+      int doubled = 2 * x;
+      std::printf("twice %d\\n", doubled);  // twice
+      return doubled;
+    };
+    check(round);
+    twice(odd(round) + wall.own);
+    show(round);
+    show(round + 0.5);
+  }
+}
+"""
+
+
+class Compilers(Traced):
+    """The same source by other compilers, levels and versions of DWARF, and what is seldom written."""
+
+    def compiled(self, compiler, *options, source=os.path.join(SOURCES, "lines.c")):
+        if not shutil.which(compiler):
+            self.skipTest(compiler + " is not here")
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder, ignore_errors=True)
+        program = os.path.join(folder, "prog")
+        subprocess.run([compiler, *options, "-g", "-o", program, source], check=True, timeout=120)
+        return program
+
+    def odd(self, *options, compiler="g++"):
+        with tempfile.NamedTemporaryFile("w", suffix="odd.cpp", delete=False) as file:
+            file.write(ODD)
+        self.addCleanup(os.unlink, file.name)
+        self.lines = {line.split("// ")[1]: number for number, line in enumerate(ODD.splitlines(), 1) if "  // " in line}
+        self.source = os.path.basename(file.name)
+        return self.compiled(compiler, "-std=c++17", *options, source=file.name)
+
+    def test_members_in_every_version_of_dwarf(self):
+        area = line_of("lines.c", "area")
+        for compiler, *options in (("gcc", "-O0", "-gdwarf-3"), ("gcc", "-O0", "-gdwarf-4"), ("gcc", "-O0", "-gdwarf-5", "-gz"), ("gcc", "-O0", "-no-pie"), ("clang", "-O0"), ("clang", "-O0", "-gdwarf-4")):
+            if not shutil.which(compiler):
+                continue
+            program = self.compiled(compiler, *options)
+            done = self.traced(program, "-e", f"p:a prog:lines.c:{area} width height area level=s->level visible=s->visible kind=s->kind other=s->next->kind w=s->weight", arguments=("3",))
+            self.assertEqual([[r[n] for n in ("width", "height", "area")] for r in records(done.stdout, "a")], said(done.stdout, "area"), options)
+            self.assertEqual([r["level"] + r["visible"] + r["kind"] + r["other"] + r["w"] for r in records(done.stdout, "a")], ["191" + "5-2" + "2.5"] * 3, (compiler, options))
+
+    def test_hits_at_every_level(self):
+        body = sum(round + 2 for round in range(1, 4))
+        for options in (("-O1",), ("-Og",), ("-O2",), ("-O2", "-gno-record-gcc-switches"), ("-Os",)):
+            program = self.compiled("gcc", *options)
+            done = self.traced(program, "-e", f"p:body prog:lines.c:{line_of('lines.c', 'body')}", "-e", f"p:area prog:lines.c:{line_of('lines.c', 'area')} area", arguments=("3",))
+            self.assertIn(f"body: hits {body} = ", done.stderr, options)
+            self.assertEqual([[r["area"]] for r in records(done.stdout, "area")], [[a] for _, _, a in said(done.stdout, "area")], options)
+
+    def test_what_is_seldom_written(self):
+        program = self.odd("-O0")
+        place = f"prog:{self.source}:"
+        done = self.traced(program, "-e", f"p:odd {place}{self.lines['odd']} corner=rows[1][2] first=rows[0] digest name level shared text:string item=+4(in_rows):s32", "-e", f"p:twice {place}{self.lines['twice']} doubled",
+                           "-e", f"p:n prog:show<int>:2 value", "-e", f"p:f prog:show<double>:2 value", arguments=())
+        self.assertEqual(records(done.stdout, "odd"), [{"corner": str(6 + n), "first": "{1,2,3}", "digest": "{1,0,2,255}", "name": '"odd"', "level": "200", "shared": "17", "text": '"a text"', "item": "9"} for n in range(1, 6)])
+        self.assertEqual([[r["doubled"]] for r in records(done.stdout, "twice")], said(done.stdout, "twice"))
+        self.assertEqual([r["value"] for r in records(done.stdout, "n")], ["1", "2", "3", "4", "5"])
+        self.assertEqual([r["value"] for r in records(done.stdout, "f")], ["1.5", "2.5", "3.5", "4.5", "5.5"])
+        for definition, words in ((f"p:s {place}{self.lines['show']} value", "write a type, or name one of the functions"), (f"p:s {place}{self.lines['odd']} x=+4(rows):s32", "no pointer"),
+                                  ("p:s prog:odd:400", "the next function at line"), ("p:s prog:main:4294967290", "the next function at line"), (f"p:s {place}{self.lines['odd']} rows[2]", "it has 2 items")):
+            self.assertIn(words, self.refused(program, definition))
+
+    def test_a_seldom_branch_is_no_place_of_its_own(self):
+        for options in (("-O2",), ("-O3",)):
+            program = self.odd(*options)
+            done = self.traced(program, "-e", f"p:check prog:{self.source}:{self.lines['check']} i", arguments=())
+            self.assertEqual([r["i"] for r in records(done.stdout, "check")], ["1", "2", "3", "4", "5"], options)
+        done = self.traced(program, "-e", f"p:times prog:{self.source}:{self.lines['times']} times", arguments=())
+        self.assertEqual(len(records(done.stdout, "times")), 5)
+
+    def test_split_debug_information_is_named(self):
+        program = self.compiled("gcc", "-O0", "-gsplit-dwarf")
+        self.assertIn(".dwo", self.refused(program, f"p:e prog:lines.c:{line_of('lines.c', 'area')} width"))
+
+
 class Listed(Traced):
     def listed(self, *words, status=0):
         done = subprocess.run([KEVTRACE, "list", "-L", *words], capture_output=True, text=True, timeout=60)
@@ -211,7 +327,7 @@ class Listed(Traced):
         self.assertIn("which lines of which file?", self.listed("area_of", status=2))
 
 
-OBJECTS = ("item", "clerk", "local", "first", "second", "name", "note", "counts", "sizes", "text", "__a", "__n", "__s")
+OBJECTS = ("item", "clerk", "local", "first", "second", "name", "note", "counts", "sizes", "text", "a", "b", "best", "__a", "__n", "__s")
 
 
 class BesidePerf(Traced):
@@ -262,7 +378,7 @@ class Cpp(Traced):
     def test_objects_references_bases_and_templates(self):
         program = os.path.join(PROGRAMS, "shop0")
         done = self.traced(program, "-e", f"p:s shop0:shop.cpp:{line_of('shop.cpp', 'serve')} this->name_ item.name item.price item.number text note second=counts[1] third=sizes[2] this->served_",
-                           "-e", f"p:l shop0:shop.cpp:{line_of('shop.cpp', 'larger')} best", "-e", "p:m shop0:shop::larger:1 a", arguments=("3",))
+                           "-e", f"p:l shop0:shop.cpp:{line_of('shop.cpp', 'larger')} best:s32", "-e", "p:m shop0:shop::larger:1 a:s32", arguments=("3",))
         self.assertEqual(records(done.stdout, "s"), [{"name_": '"Ada"', "name": f'"apple {n}"', "price": f"{n / 2:g}", "number": str(1000 + n), "text": f'"apple {n}!"', "note": '"a n"',
                                                       "second": str(n), "third": "9", "served_": str(sum(range(1, n + 1)) + 9 * n)} for n in (1, 2, 3)])
         self.assertEqual([[r["best"]] for r in records(done.stdout, "l")], said(done.stdout, "larger"))
@@ -270,7 +386,7 @@ class Cpp(Traced):
 
     def test_optimized(self):
         program = os.path.join(PROGRAMS, "shop2")
-        done = self.traced(program, "-e", f"p:s shop2:shop.cpp:{line_of('shop.cpp', 'serve')} this->name_ text", "-e", "p:l shop2:shop::larger:0 a b", arguments=("3",))
+        done = self.traced(program, "-e", f"p:s shop2:shop.cpp:{line_of('shop.cpp', 'serve')} this->name_ text", "-e", "p:l shop2:shop::larger:0 a:s32 b:s32", arguments=("3",))
         self.assertEqual(records(done.stdout, "s"), [{"name_": '"Ada"', "text": f'"apple {n}!"'} for n in (1, 2, 3)])
         self.assertEqual(len(records(done.stdout, "l")), 6)
 

@@ -57,6 +57,8 @@ struct ProcessEnv::State {
   std::string path_of(std::string_view path) const {
     return (pid ? fmt::format("/proc/{}/root", pid) : std::string()) + std::string(path);
   }
+  // Of variables of a library that the program has a copy of (copy relocations): the library uses the copy, too.
+  void refuse_copied(LinePlaces& line);
   std::vector<Loaded*> matching(std::string_view module);
   Loaded* covering(RemoteAddr address);
   std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
@@ -108,6 +110,18 @@ std::vector<Loaded*> ProcessEnv::State::matching(std::string_view module) {
     }
   }
   return found;
+}
+
+void ProcessEnv::State::refuse_copied(LinePlaces& line) {
+  const auto program = std::ranges::find_if(objects, [](const Loaded& one) { return one.module.is_program; });
+  const ElfImage* image = program == objects.end() ? nullptr : image_of(*program);
+  if (!image) return;
+  for (LinePlace& place : line.places)
+    for (SourceVariable& variable : place.variables)
+      if (variable.location.base == VariableLocation::Base::Address && variable.location.reads.empty() &&
+          std::ranges::any_of(image->find_objects(variable.name),
+                              [](const ElfSymbol& one) { return one.binding != SymbolBinding::Local; }))
+        variable.location = {.why = "the program has a copy of it, and the library uses that one"};
 }
 
 Loaded* ProcessEnv::State::covering(RemoteAddr address) {
@@ -420,7 +434,9 @@ std::expected<LinePlaces, LookupError> ProcessEnv::find_line(const LineQuestion&
     const ElfImage* image = image_of(*loaded);
     if (!image) continue;
     SourcePlaces& places = state_->lines.try_emplace(loaded, loaded->open_path).first->second;
-    return places.find(*image, loaded->module.path, question);
+    auto found = places.find(*image, loaded->module.path, question);
+    if (found && !loaded->module.is_program) state_->refuse_copied(*found);
+    return found;
   }
   if (!question.module.contains('/')) return failure(LookupFailure::ModuleMissing);
   return lines_of_file(state_->path_of(question.module), question);

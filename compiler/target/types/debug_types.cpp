@@ -141,6 +141,33 @@ bool goes_by_address(Dwarf_Die& die) {
 
 }  // namespace
 
+namespace {
+
+// Before DWARF 4 a bit field's place counts from the highest bit of its storage (DW_AT_bit_offset); Clang 14 writes it
+// so. The result counts from the lowest bit of the storage's first byte.
+std::uint64_t old_bit_offset(Dwarf_Die& member) {
+  const auto from_the_top = number(member, DW_AT_bit_offset), size = number(member, DW_AT_bit_size);
+  auto storage = number(member, DW_AT_byte_size);
+  if (auto type = reference(member, DW_AT_type); !storage && type) {
+    Dwarf_Die plain;
+    if (dwarf_peel_type(&*type, &plain) == 0) storage = number(plain, DW_AT_byte_size);
+  }
+  if (!from_the_top || !size || !storage || *storage > 8 || *from_the_top + *size > 8 * *storage) return 0;
+  return 8 * *storage - *from_the_top - *size;
+}
+
+// Whether an enumeration has a sign: that of its underlying type, or else of its names' values.
+bool has_sign(Dwarf_Die& enumeration) {
+  Dwarf_Die plain;
+  if (auto type = reference(enumeration, DW_AT_type); type && dwarf_peel_type(&*type, &plain) == 0) {
+    const auto encoding = number(plain, DW_AT_encoding);
+    return encoding == DW_ATE_signed || encoding == DW_ATE_signed_char;
+  }
+  return true;
+}
+
+}  // namespace
+
 void DebugTypes::State::convert_members(Dwarf_Die& die, Type& type) {
   std::vector<Member> members;
   each_child(die, [&](Dwarf_Die& child) {
@@ -151,7 +178,8 @@ void DebugTypes::State::convert_members(Dwarf_Die& die, Type& type) {
     if (tag != DW_TAG_member && !is_base) return;
     const auto location = number(child, DW_AT_data_member_location);
     const auto bits = number(child, DW_AT_data_bit_offset);
-    const std::uint64_t offset = bits ? *bits : 8 * location.value_or(0);
+    std::uint64_t offset = bits ? *bits : 8 * location.value_or(0);
+    if (!bits) offset += old_bit_offset(child);
     if (offset > ~std::uint32_t{0} || dwarf_hasattr(&child, DW_AT_external)) return;
     members.push_back({.name = is_base ? 0 : table.add_name(name_of(child)),
                        .type = type_of(child),
@@ -160,6 +188,23 @@ void DebugTypes::State::convert_members(Dwarf_Die& die, Type& type) {
   });
   type.count = static_cast<std::uint32_t>(members.size());
   type.first = table.add_members(members);
+}
+
+// An array of several dimensions is one of arrays.
+void DebugTypes::State::convert_array(Dwarf_Die& die, Type& type) {
+  std::vector<std::uint32_t> counts;
+  each_child(die, [&](Dwarf_Die& child) {
+    if (dwarf_tag(&child) != DW_TAG_subrange_type || counts.size() >= kMaxScopes) return;
+    const auto count = number(child, DW_AT_count);
+    const auto last = number(child, DW_AT_upper_bound);
+    counts.push_back(static_cast<std::uint32_t>(count ? *count : last ? *last + 1 : 0));
+  });
+  TypeId item = type_of(die);
+  for (; counts.size() > 1; counts.pop_back())
+    item = table.add({.kind = TypeClass::Array, .target = item, .count = counts.back()});
+  type.kind = TypeClass::Array;
+  type.target = item;
+  type.count = counts.empty() ? 0 : counts.front();
 }
 
 void DebugTypes::State::convert_names(Dwarf_Die& die, Type& type) {
@@ -193,7 +238,7 @@ Type DebugTypes::State::convert(Dwarf_Die& die) {
       break;
     case DW_TAG_enumeration_type:
       type.kind = TypeClass::Enum;
-      type.is_signed = true;
+      type.is_signed = has_sign(die);
       convert_names(die, type);
       break;
     case DW_TAG_pointer_type:
@@ -216,14 +261,7 @@ Type DebugTypes::State::convert(Dwarf_Die& die) {
                                                               : const_ + 6;  // nothing is written for it
       break;
     case DW_TAG_array_type:
-      type.kind = TypeClass::Array;
-      type.target = type_of(die);
-      each_child(die, [&](Dwarf_Die& child) {
-        if (dwarf_tag(&child) != DW_TAG_subrange_type || type.count != 0) return;
-        const auto count = number(child, DW_AT_count);
-        const auto last = number(child, DW_AT_upper_bound);
-        type.count = static_cast<std::uint32_t>(count ? *count : last ? *last + 1 : 0);
-      });
+      convert_array(die, type);
       break;
     case DW_TAG_structure_type:
     case DW_TAG_class_type:

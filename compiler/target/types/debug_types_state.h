@@ -37,6 +37,7 @@ struct DebugTypes::State {
   void convert_base(Dwarf_Die& die, Type& type);
   void convert_members(Dwarf_Die& die, Type& type);
   void convert_names(Dwarf_Die& die, Type& type);
+  void convert_array(Dwarf_Die& die, Type& type);
   TypeId add_prototype(Dwarf_Die& die);
   Type parameters_of(Dwarf_Die& die);
   void number_parameters(TypeId prototype, bool is_rust);

@@ -5,6 +5,7 @@
 #include <elfutils/libdw.h>
 
 #include <cstdint>
+#include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -50,7 +51,19 @@ inline bool holds_functions(int tag) {
 }
 
 // `name` without the arguments of a template: "larger" of "larger<int>". All instances have the source in common.
-inline std::string_view without_template(std::string_view name) { return name.substr(0, name.find('<')); }
+inline std::string_view without_template(std::string_view name) {
+  return name.starts_with("operator") ? name : name.substr(0, name.find('<'));
+}
+
+// A source file's name as it is in the unit's tables, with the compiler's folder before a relative one: Clang writes
+// the same file in both ways.
+inline std::string whole_path(Dwarf_Die& unit, const char* name) {
+  Dwarf_Attribute attribute;
+  const char* folder =
+      dwarf_attr(&unit, DW_AT_comp_dir, &attribute) != nullptr ? dwarf_formstring(&attribute) : nullptr;
+  const bool is_whole = *name == '/' || folder == nullptr;
+  return std::filesystem::path(is_whole ? std::string(name) : std::string(folder) + "/" + name).lexically_normal();
+}
 
 // The source file in which `die` is declared; empty: it is not said. Unlike dwarf_decl_file(), which knows no file of
 // the number 0 (libdw 0.188): since DWARF 5 that is the unit's own.
@@ -66,7 +79,7 @@ inline std::string declaring_file(Dwarf_Die die) {
           dwarf_getsrcfiles(&unit, &files, &count) != 0 || index >= count)
         return "";
       const char* name = dwarf_filesrc(files, index, nullptr, nullptr);
-      return name ? name : "";
+      return name ? whole_path(unit, name) : "";
     }
     if ((dwarf_attr(&die, DW_AT_abstract_origin, &attribute) == nullptr &&
          dwarf_attr(&die, DW_AT_specification, &attribute) == nullptr) ||
@@ -89,19 +102,18 @@ inline int declaring_line(Dwarf_Die function) {
 }
 
 // Calls visit(FUNCTION, NAME, FILE, LINE) for each function that the unit defines, also for those without code of
-// their own.
+// their own, and for those in functions (lambdas, local classes).
 template <class Visit>
 void each_function(Dwarf_Die& scope, unsigned depth, const Visit& visit) {
   each_child(scope, [&](Dwarf_Die& child) {
     const int tag = dwarf_tag(&child);
-    if (tag == DW_TAG_subprogram) {
+    if (tag == DW_TAG_subprogram && !dwarf_hasattr(&child, DW_AT_declaration)) {
       const int line = declaring_line(child);
-      if (dwarf_hasattr(&child, DW_AT_declaration) || line <= 0) return;
-      const std::string name = name_of(child), file = declaring_file(child);
+      const std::string name = name_of(child), file = line > 0 ? declaring_file(child) : "";
       if (!name.empty() && !file.empty()) visit(child, name, file, static_cast<std::uint32_t>(line));
-    } else if (depth < kMaxScopes && holds_functions(tag)) {
-      each_function(child, depth + 1, visit);
     }
+    if (depth < kMaxScopes && (tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || holds_functions(tag)))
+      each_function(child, depth + 1, visit);
   });
 }
 

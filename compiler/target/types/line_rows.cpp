@@ -6,13 +6,15 @@
 //
 // Problem: a line has many rows, yet one execution shall be one hit. Idea: one place for each function, or copy of a
 // function that was inlined, that has the line: the lowest address where a statement of it begins. GCC marks the
-// beginnings of statements in optimized code (-gstatement-frontiers), so there a second run of rows that begins in the
-// same column is the same statement again, in a copy of a loop's body, and is a place, too.
+// beginnings of statements in optimized code (-gstatement-frontiers). There the line's statement is the one that begins
+// in its first column, and a second run of rows that begins there is the same statement again, in a copy of a loop's
+// body, and is a place, too.
 // At the entry of a function that is not optimized, parameters are not in the frame yet: its place is behind the
 // prologue, as debuggers have it.
 #include "compiler/target/types/line_rows.h"
 
 #include <algorithm>
+#include <climits>
 #include <cstdint>
 #include <map>
 #include <string>
@@ -46,11 +48,28 @@ bool descend(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scopes& scopes)
   return found;
 }
 
+// Functions in functions and in classes of functions (lambdas) are below a DIE that has no code at the address.
+bool descend_everywhere(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scopes& scopes) {
+  bool found = false;
+  each_child(die, [&](Dwarf_Die& child) {
+    if (found || depth > kMostScopeDepth) return;
+    const int tag = dwarf_tag(&child);
+    if (tag == DW_TAG_subprogram && dwarf_haspc(&child, address) > 0) {
+      found = true;
+      scopes.push_back(child);
+      descend(child, address, depth + 1, scopes);
+    } else if (is_scope(tag) || holds_functions(tag)) {
+      found = descend_everywhere(child, address, depth + 1, scopes);
+    }
+  });
+  return found;
+}
+
 }  // namespace
 
 Scopes scopes_at(Dwarf_Die unit, Dwarf_Addr address) {
   Scopes scopes;
-  descend(unit, address, 0, scopes);
+  if (!descend(unit, address, 0, scopes)) descend_everywhere(unit, address, 0, scopes);
   return scopes;
 }
 
@@ -80,17 +99,17 @@ LineRow row_of(Dwarf_Line* line) {
   if (dwarf_linebeginstatement(line, &flag) == 0) row.begins_statement = flag;
   if (dwarf_lineendsequence(line, &flag) == 0) row.ends_sequence = flag;
   if (dwarf_lineprologueend(line, &flag) == 0) row.ends_prologue = flag;
-  row.file = dwarf_linesrc(line, nullptr, nullptr);
   return row;
 }
 
-// GCC writes its options into DW_AT_producer.
+// GCC writes its options into DW_AT_producer, unless it was told not to (-gno-record-gcc-switches).
 void read_producer(LineUnit& unit) {
   Dwarf_Attribute attribute;
   const char* text =
       dwarf_attr(&unit.die, DW_AT_producer, &attribute) != nullptr ? dwarf_formstring(&attribute) : nullptr;
   const std::string_view producer = text != nullptr ? text : "";
-  if (!producer.starts_with("GNU ")) return;
+  unit.is_skeleton = dwarf_hasattr(&unit.die, DW_AT_dwo_name) || dwarf_hasattr(&unit.die, DW_AT_GNU_dwo_name);
+  if (!producer.starts_with("GNU ") || !producer.contains(" -")) return;
   const std::size_t level = producer.rfind(" -O");
   unit.is_optimized = level != std::string_view::npos && !producer.substr(level).starts_with(" -O0");
   unit.marks_statements = unit.is_optimized;
@@ -114,7 +133,6 @@ Dwarf_Addr behind_prologue(const LineUnit& unit, Dwarf_Die& function, Dwarf_Addr
 
 struct Candidate {
   const LineRow* row;
-  std::size_t run;  // rows of one run follow each other without a statement of another line between them
   Scopes scopes;
 };
 
@@ -138,19 +156,13 @@ Scopes up_to(Scopes scopes, const std::string& owner) {
   return {};
 }
 
-// A row of the line table: several rows may have one address, which are counted from 0 (GCC's "views").
-struct RowPlace {
-  Dwarf_Addr address = 0;
-  unsigned view = 0;
-};
-
-bool is_entered_by(Dwarf_Die& copy, const RowPlace& row) {
+bool is_entered_by(Dwarf_Die& copy, const LineRow& row) {
   return dwarf_tag(&copy) == DW_TAG_inlined_subroutine && entry_of(copy) == row.address &&
          number(copy, DW_AT_GNU_entry_view).value_or(0) <= row.view;
 }
 
 // Adds the scopes down to an inlined copy of `owner` that is entered at the row. False: there is none.
-bool add_entered(Dwarf_Die& die, const RowPlace& row, const std::string& owner, unsigned depth, Scopes& scopes) {
+bool add_entered(Dwarf_Die& die, const LineRow& row, const std::string& owner, unsigned depth, Scopes& scopes) {
   bool found = false;
   each_child(die, [&](Dwarf_Die& child) {
     if (found || depth > kMostScopeDepth || !is_scope(dwarf_tag(&child))) return;
@@ -165,7 +177,7 @@ bool add_entered(Dwarf_Die& die, const RowPlace& row, const std::string& owner, 
 // The scopes of the statement that begins at the row and belongs to the function `owner`. Where a statement has no code
 // of its own, its address is that of the code behind it, which may be of an inlined copy, or of the function behind the
 // copy.
-Scopes scopes_of_statement(const LineUnit& unit, const RowPlace& row, const std::string& owner) {
+Scopes scopes_of_statement(const LineUnit& unit, const LineRow& row, const std::string& owner) {
   Scopes at = scopes_at(unit.die, row.address);
   if (Scopes found = up_to(at, owner); !found.empty()) return found;
   const auto frame = frame_function(at);
@@ -189,29 +201,45 @@ Scopes without_copies(Scopes scopes) {
 std::map<const void*, std::vector<Candidate>> candidates_of(const LineUnit& unit, std::string_view file, int line) {
   std::map<const void*, std::vector<Candidate>> found;
   const std::string owner = owner_of(unit, file, line);
-  std::size_t run = 0, all = 0;
-  RowPlace at;
-  for (const LineRow& row : unit.rows) {
-    at = {.address = row.address, .view = row.address == at.address ? at.view + 1 : 0};
-    const bool is_of_line = row.line == line && row.file != nullptr && row.file == file && !row.ends_sequence;
-    if (!is_of_line && (row.begins_statement || row.ends_sequence)) ++run;
-    if (!is_of_line || !row.begins_statement || all >= kMostLinePlaces) continue;
-    Scopes scopes = scopes_of_statement(unit, at, owner);
+  const auto rows = unit.rows_of.find(line);
+  if (rows == unit.rows_of.end()) return found;
+  std::size_t all = 0;
+  for (const std::size_t index : rows->second) {
+    const LineRow& row = unit.rows[index];
+    if (*row.file != file || ++all > kMostLinePlaces) continue;
+    Scopes scopes = scopes_of_statement(unit, row, owner);
     const auto function = innermost_function(scopes);
     if (!function) continue;
-    ++all;
     auto& of_function = found[scopes[*function].addr];
-    if (of_function.empty() || of_function.back().run != run) of_function.push_back({&row, run, std::move(scopes)});
+    if (of_function.empty() || of_function.back().row->run != row.run) of_function.push_back({&row, std::move(scopes)});
   }
   return found;
 }
 
-// One address for each execution of the line's statement in a function.
+// Whether the code lies in the piece of the function, or of the inlined copy, that it is entered by: not in a part that
+// is seldom run and lies elsewhere (.text.unlikely).
+bool is_beside_the_entry(const Candidate& one) {
+  Dwarf_Die function = one.scopes[*innermost_function(one.scopes)];
+  const Dwarf_Addr entry = entry_of(function);
+  Dwarf_Addr base = 0, begin = 0, end = 0;
+  for (std::ptrdiff_t at = 0; (at = dwarf_ranges(&function, at, &base, &begin, &end)) > 0;)
+    if (begin <= entry && entry < end) return begin <= one.row->address && one.row->address < end;
+  return true;
+}
+
+// One address for each execution of the line's statement in a function. Where beginnings of statements are marked, it
+// is the statement that begins first in the source.
 std::vector<const Candidate*> places_in(const LineUnit& unit, const std::vector<Candidate>& candidates) {
   std::vector<const Candidate*> places;
-  for (const Candidate& one : candidates)
-    if (places.empty() || (unit.marks_statements && one.row->column == places.front()->row->column))
-      places.push_back(&one);
+  const auto column = [](const Candidate& one) { return one.row->column > 0 ? one.row->column : INT_MAX; };
+  if (unit.marks_statements) {
+    const int first = column(*std::ranges::min_element(candidates, {}, column));
+    for (const Candidate& one : candidates)
+      if (column(one) == first) places.push_back(&one);
+    return places;
+  }
+  const auto beside = std::ranges::find_if(candidates, is_beside_the_entry);
+  places.push_back(beside == candidates.end() ? &candidates.front() : &*beside);
   return places;
 }
 
@@ -228,7 +256,24 @@ LineUnit read_line_unit(Dwarf_Die die) {
   std::size_t count = 0;
   if (dwarf_getsrclines(&die, &lines, &count) != 0) return unit;
   unit.rows.reserve(count);
-  for (std::size_t i = 0; i < count; ++i) unit.rows.push_back(row_of(dwarf_onesrcline(lines, i)));
+  const LineRow* last_statement = nullptr;
+  for (std::size_t i = 0; i < count; ++i) {
+    Dwarf_Line* line = dwarf_onesrcline(lines, i);
+    LineRow row = row_of(line);
+    if (const char* name = dwarf_linesrc(line, nullptr, nullptr)) {
+      const auto [file, is_new] = unit.files.try_emplace(name);
+      if (is_new) file->second = whole_path(die, name);
+      row.file = &file->second;
+    }
+    if (i > 0 && unit.rows.back().address == row.address) row.view = unit.rows.back().view + 1;
+    const bool goes_on = last_statement != nullptr && !last_statement->ends_sequence && row.file != nullptr &&
+                         row.line == last_statement->line && *row.file == *last_statement->file;
+    row.run = goes_on ? last_statement->run : i;
+    unit.rows.push_back(row);
+    if (!row.begins_statement && !row.ends_sequence) continue;
+    last_statement = row.file != nullptr ? &unit.rows.back() : nullptr;  // `rows` does not move: its room is reserved
+    if (!row.ends_sequence && row.file != nullptr && row.line > 0) unit.rows_of[row.line].push_back(i);
+  }
   return unit;
 }
 

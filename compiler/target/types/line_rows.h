@@ -6,9 +6,11 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 namespace kevt::target {
@@ -17,10 +19,12 @@ struct LineRow {
   Dwarf_Addr address = 0;
   int line = 0, column = 0;
   bool begins_statement = false, ends_sequence = false, ends_prologue = false;
-  const char* file = nullptr;
+  const std::string* file = nullptr;  // its whole path, in LineUnit::files
+  unsigned view = 0;                  // the number of the row among those of its address, as GCC counts "views"
+  std::size_t run = 0;                // rows of one run have one line, with no statement of another line between them
 
   bool is_statement_of(std::string_view name) const {
-    return begins_statement && !ends_sequence && line > 0 && file != nullptr && file == name;
+    return begins_statement && !ends_sequence && line > 0 && file != nullptr && *file == name;
   }
 };
 
@@ -34,10 +38,13 @@ struct DeclaredFunction {
 // One compilation unit, with its rows by address.
 struct LineUnit {
   Dwarf_Die die;
+  std::map<const char*, std::string> files;
   std::vector<LineRow> rows;
+  std::unordered_map<int, std::vector<std::size_t>> rows_of;  // by line, the indexes of those that begin statements
   std::vector<DeclaredFunction> functions;
   bool is_optimized = true;
   bool marks_statements = false;  // an is_stmt row is the beginning of a statement, also in optimized code
+  bool is_skeleton = false;       // what it describes is in a file of its own (.dwo), which is not read
 };
 LineUnit read_line_unit(Dwarf_Die die);
 

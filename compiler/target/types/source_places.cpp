@@ -42,7 +42,7 @@ std::set<std::string> files_of(Dwarf_Die& unit) {
   std::size_t count = 0;
   if (dwarf_getsrcfiles(&unit, &files, &count) != 0) return names;
   for (std::size_t i = 0; i < count; ++i)
-    if (const char* name = dwarf_filesrc(files, i, nullptr, nullptr)) names.insert(name);
+    if (const char* name = dwarf_filesrc(files, i, nullptr, nullptr)) names.insert(whole_path(unit, name));
   return names;
 }
 
@@ -104,6 +104,7 @@ struct SourcePlaces::State {
   }
   const LineUnit& unit_of(Dwarf_Die die);
   std::expected<FileLine, LookupError> line_meant(const ElfImage& image, std::string_view source, std::uint32_t line);
+  std::uint32_t last_line_of(const std::string& file, std::uint32_t first);
   void add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions);
   // Which units have lines of which file, by the name that the rows have.
   const std::map<std::string, std::vector<Dwarf_Die>>& files();
@@ -113,6 +114,7 @@ struct SourcePlaces::State {
   }
   std::vector<LinePlace> places_of(const ElfImage& image, const FileLine& line, const LineQuestion& question);
   std::vector<std::string> lines_near(const FileLine& line);
+  LookupError no_place(const FileLine& line);
 
   LocationContext context_at(Dwarf_Addr address, Dwarf_Die* function) const {
     return {.address = address, .function = function, .frames = frames.get(), .debug_frames = debug_frames};
@@ -202,6 +204,24 @@ std::optional<Dwarf_Die> SourcePlaces::State::global_named(Dwarf_Die unit, const
   return found;
 }
 
+namespace {
+
+// Static variables of a function that is inlined are described once, with the function that all copies come from.
+template <class Add, class IsNamed>
+void add_statics_of_origin(Dwarf_Die& scope, const Add& add, const IsNamed& is_named) {
+  Dwarf_Attribute attribute;
+  Dwarf_Die origin;
+  if (dwarf_attr(&scope, DW_AT_abstract_origin, &attribute) == nullptr ||
+      dwarf_formref_die(&attribute, &origin) == nullptr)
+    return;
+  each_child(origin, [&](Dwarf_Die& child) {
+    if (dwarf_tag(&child) != DW_TAG_variable || !dwarf_hasattr(&child, DW_AT_location)) return;
+    if (const std::string name = name_of(child); is_named(name)) add(child, name);
+  });
+}
+
+}  // namespace
+
 void SourcePlaces::State::add_variables(LinePlace& place, const LineUnit& unit, const Scopes& scopes,
                                         const LineQuestion& question, int line) {
   std::set<std::string> taken;
@@ -210,7 +230,7 @@ void SourcePlaces::State::add_variables(LinePlace& place, const LineUnit& unit, 
   };
   // Where a variable that was asked for by its name can be read instead takes a walk over the function's lines.
   const auto add = [&](const Dwarf_Die& die, const std::string& name) {
-    taken.insert(name);
+    if (!taken.insert(name).second) return;
     SourceVariable& made = place.variables.emplace_back(variable_of(die, scopes, place.address));
     if (!made.location.can_be_read() && is_named(name)) made.location.why += nearest_line(unit, die, scopes, line);
   };
@@ -221,9 +241,13 @@ void SourcePlaces::State::add_variables(LinePlace& place, const LineUnit& unit, 
       if (tag != DW_TAG_variable && tag != DW_TAG_formal_parameter) return;
       const std::string name = name_of(child);
       const bool is_of_compiler = tag == DW_TAG_variable && dwarf_hasattr_integrate(&child, DW_AT_artificial);
-      if (is_of_compiler || name.empty() || taken.contains(name) || (!question.all_locals && !is_named(name))) return;
+      // `extern int x;` in a block is not the variable itself.
+      if (is_of_compiler || dwarf_hasattr(&child, DW_AT_declaration) || name.empty() || taken.contains(name) ||
+          (!question.all_locals && !is_named(name)))
+        return;
       add(child, name);
     });
+    add_statics_of_origin(scope, add, is_named);
     if (dwarf_tag(&scope) != DW_TAG_lexical_block) break;  // a caller's variables are not in sight
   }
   for (const std::string& name : question.names) {
@@ -259,6 +283,16 @@ void SourcePlaces::State::add_aliased(const ElfImage& image, std::string_view na
     });
 }
 
+// The last line before the next function of the file.
+std::uint32_t SourcePlaces::State::last_line_of(const std::string& file, std::uint32_t first) {
+  constexpr std::uint32_t kMostLines = 1u << 24;
+  std::uint32_t last = first + std::min(kMostLines, ~std::uint32_t{0} - first - 1);
+  for (const Dwarf_Die& die : units_with(file))
+    for (const DeclaredFunction& one : unit_of(die).functions)
+      if (one.file == file && one.line > first) last = std::min(last, one.line - 1);
+  return last;
+}
+
 // A source file whose path ends with `source`, or else a function of that name, whose first line is number 0.
 std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfImage& image, std::string_view source,
                                                                      std::uint32_t line) {
@@ -285,7 +319,14 @@ std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfIm
   });
   if (functions.empty()) add_aliased(image, source, functions);
   if (functions.empty()) return std::unexpected(LookupError{LookupFailure::NotFound, near.best()});
-  if (functions.size() == 1) return FileLine{functions.begin()->first, functions.begin()->second + line};
+  if (functions.size() == 1) {
+    const auto& [file, first] = *functions.begin();
+    const std::uint32_t last = last_line_of(file, first);
+    if (line <= last - first) return FileLine{file, first + line};
+    return std::unexpected(
+        LookupError{.why = fmt::format("`{}` begins at line {} of `{}`, and the next function at line {}", source,
+                                       first, file, last + 1)});
+  }
   std::vector<std::string> which;
   for (const auto& [file, at] : functions) which.push_back(fmt::format("{}:{}", file, at));
   return several(std::move(which));
@@ -319,7 +360,7 @@ std::vector<std::string> SourcePlaces::State::lines_near(const FileLine& line) {
   std::set<int> lines;
   for (const Dwarf_Die& die : units_with(line.first))
     for (const LineRow& row : unit_of(die).rows)
-      if (row.is_statement_of(line.first)) lines.insert(row.line);
+      if (row.is_statement_of(line.first) && row.line != static_cast<int>(line.second)) lines.insert(row.line);
   const auto distance = [&](int one) { return std::abs(one - static_cast<int>(line.second)); };
   std::vector<int> nearest(lines.begin(), lines.end());
   std::ranges::stable_sort(nearest, {}, distance);
@@ -328,6 +369,15 @@ std::vector<std::string> SourcePlaces::State::lines_near(const FileLine& line) {
   std::vector<std::string> texts;
   for (const int one : nearest) texts.push_back(std::to_string(one));
   return texts;
+}
+
+LookupError SourcePlaces::State::no_place(const FileLine& line) {
+  std::string why = fmt::format("line {} of `{}` has no code of its own", line.second, line.first);
+  const auto units = units_with(line.first);
+  if (std::ranges::any_of(units, [&](const Dwarf_Die& die) { return unit_of(die).is_skeleton; }))
+    why = fmt::format("what `{}` has is described in files of its own (-gsplit-dwarf, .dwo), which are not read",
+                      line.first);
+  return {.candidates = lines_near(line), .why = std::move(why)};
 }
 
 SourcePlaces::SourcePlaces(const std::string& path) : state_(std::make_unique<State>(path)) {}
@@ -342,10 +392,12 @@ std::expected<LinePlaces, LookupError> SourcePlaces::find(const ElfImage& image,
   if (!line) return std::unexpected(line.error());
   LinePlaces found;
   found.places = state_->places_of(image, *line, question);
-  if (found.places.empty())
-    return std::unexpected(
-        LookupError{.candidates = state_->lines_near(*line),
-                    .why = fmt::format("line {} of `{}` has no code of its own", line->second, line->first)});
+  if (found.places.empty()) return std::unexpected(state_->no_place(*line));
+  // `sized<int>` means one instance of the template.
+  const std::string_view called = question.source.substr(question.source.rfind(':') + 1);
+  if (without_template(called) != called && found.places.front().function.contains('<'))
+    std::erase_if(found.places, [&](const LinePlace& place) { return place.function != called; });
+  if (found.places.empty()) return std::unexpected(state_->no_place(*line));
   for (LinePlace& place : found.places) place.path = path;
   found.types = std::shared_ptr<const TypeTable>(state_->types, &state_->types->table);
   return found;
@@ -372,10 +424,7 @@ std::expected<ListedSource, LookupError> SourcePlaces::list(const ElfImage& imag
   if (first->second != 0) {  // a function: up to the next one of the file
     listed.function = source;
     from = first->second;
-    to = ~std::uint32_t{0};
-    for (const Dwarf_Die& die : state_->units_with(first->first))
-      for (const DeclaredFunction& one : state_->unit_of(die).functions)
-        if (one.file == first->first && one.line > from) to = std::min(to, one.line - 1);
+    to = state_->last_line_of(first->first, from);
   }
   std::set<std::uint32_t> lines;
   for (const Dwarf_Die& die : state_->units_with(first->first))

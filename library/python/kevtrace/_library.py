@@ -1,7 +1,7 @@
 """libkevtrace as ctypes sees it: one line for each function of kevtrace.h."""
 import ctypes
-import glob
 import os
+import sysconfig
 from ctypes import POINTER, Structure, Union, c_char_p, c_double, c_int, c_int64, c_size_t, c_uint, c_uint64, c_void_p
 
 NAME = "libkevtrace.so.0"
@@ -11,7 +11,8 @@ def _path():
     """$KEVTRACE_LIBRARY, or the library that was installed with this module, or the system's."""
     here = os.path.dirname(os.path.abspath(__file__))
     lib = os.path.join(here, "../../..")  # lib/python3/dist-packages/kevtrace
-    beside = [os.path.join(here, NAME), os.path.join(lib, NAME), *glob.glob(os.path.join(lib, "*-linux-gnu", NAME))]
+    multiarch = sysconfig.get_config_var("MULTIARCH") or ""
+    beside = [os.path.join(here, NAME), os.path.join(lib, NAME), os.path.join(lib, multiarch, NAME)]
     return os.environ.get("KEVTRACE_LIBRARY") or next((path for path in beside if os.path.exists(path)), NAME)
 
 

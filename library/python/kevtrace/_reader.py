@@ -1,12 +1,16 @@
 """Readers and records; see kevtrace.h for what each call does and when it fails."""
 import ctypes
 import json
+import math
 import os
+import threading
+import time
 from typing import NamedTuple, Optional
 
 from ._library import ABSENT, END, FLOAT, NOTHING, RECORD, SIGNED, UNSIGNED, RunOptions, library
 
 _UNKNOWN = (1 << 64) - 1
+_SLICE = 0.1  # seconds
 
 
 class Error(Exception):
@@ -28,7 +32,7 @@ class Record:
 
     time: nanoseconds (CLOCK_MONOTONIC unless the recording says otherwise); lost_before: records of this CPU that were
     lost right before it. Values are int, float, str (bytes that are no UTF-8 are surrogates, as in file names), a list of
-    them for arrays, and None for what could not be read at the hit.
+    them for arrays, and None for a text that could not be read at the hit; a number that could not be read is 0.
     """
     __slots__ = ("event", "time", "cpu", "thread", "comm", "lost_before", "fields")
 
@@ -69,6 +73,8 @@ class Reader:
         if not handle:
             raise Error(os.fsdecode(library.kevtrace_failure()))
         self._handle = handle
+        self._lock = threading.Lock()  # held while the library works for this reader
+        self._is_closing = False
         self._shapes = {}
         self.counts = {}
 
@@ -82,17 +88,22 @@ class Reader:
         self.close()
 
     def close(self):
-        """Ends tracing and waits until nothing of it is left in the traced program."""
-        handle, self._handle = getattr(self, "_handle", None), None
-        if handle:
-            library.kevtrace_close(handle)
+        """Ends tracing and waits until nothing of it is left in the traced program. Other threads may be in next()."""
+        self._is_closing = True
+        if getattr(self, "_handle", None) is None:
+            return
+        with self._lock:
+            handle, self._handle = self._handle, None
+            if handle:
+                library.kevtrace_close(handle)
 
     def stop(self):
-        """Ends tracing soon; what is recorded already still comes."""
-        library.kevtrace_stop(self._open())
+        """Ends tracing soon; what is recorded already still comes. A command goes on, and the end comes with its own."""
+        with self._lock:
+            library.kevtrace_stop(self._open())
 
     def fileno(self):
-        """For select and asyncio: readable when next() may have something new."""
+        """For select and asyncio: readable when something has come since next(timeout=…) last gave None."""
         return library.kevtrace_fd(self._open())
 
     @property
@@ -108,15 +119,21 @@ class Reader:
 
     def next(self, timeout=None):
         """The next record; None: none came within `timeout` seconds. StopIteration at the end, Error if tracing failed."""
-        result = library.kevtrace_next(self._open(), -1 if timeout is None else int(timeout * 1000))
-        if result == RECORD:
-            return self._record()
-        if result == NOTHING:
-            return None
-        self._take_counts()
-        if result == END:
-            raise StopIteration
-        raise Error(self.messages or os.fsdecode(library.kevtrace_failure()))
+        until = None if timeout is None or timeout == math.inf else time.monotonic() + timeout
+        while True:  # in slices, between which Python's own signal handlers run
+            left = _SLICE if until is None else min(max(until - time.monotonic(), 0), _SLICE)
+            with self._lock:
+                result = library.kevtrace_next(self._open(), math.ceil(left * 1000))
+                if result == RECORD:
+                    return self._record()
+                if result != NOTHING:
+                    self._take_counts()
+                if result == END:
+                    raise StopIteration
+                if result != NOTHING:
+                    raise Error(os.fsdecode(library.kevtrace_messages(self._handle)))
+            if until is not None and time.monotonic() >= until:
+                return None
 
     def __iter__(self):
         return self
@@ -125,7 +142,7 @@ class Reader:
         return self.next()
 
     def _open(self):
-        if not self._handle:
+        if not self._handle or self._is_closing:
             raise ValueError("the reader is closed")
         return self._handle
 
@@ -153,10 +170,17 @@ class Reader:
             self.counts[os.fsdecode(one.event)] = Counts(one.hits, one.recorded, one.aggregated, one.filtered, one.lost, missed)
 
 
+def _bytes(text):
+    made = os.fsencode(text)
+    if b"\0" in made:
+        raise ValueError(f"a NUL in {text!r}")
+    return made
+
+
 def _list(texts):
     if isinstance(texts, (str, bytes)):
         texts = [texts]
-    made = [os.fsencode(text) for text in texts]
+    made = [_bytes(text) for text in texts]
     return (ctypes.c_char_p * (len(made) + 1))(*made, None)
 
 
@@ -167,19 +191,19 @@ def run(definitions=(), *, pid=None, command=None, filters=(), triggers=(), scri
     `follow`: also programs that these, and what they fork, become by exec.
     """
     options = RunOptions(size=ctypes.sizeof(RunOptions), definitions=_list(definitions), filters=_list(filters), triggers=_list(triggers),
-                         script=os.fsencode(script) if script else None, command=_list(command) if command else None, pid=pid or 0, count=count,
+                         script=_bytes(script) if script else None, command=_list(command) if command else None, pid=pid or 0, count=count,
                          seconds=seconds, buffer_kb=buffer_kb, follow=follow, runtime=runtime.encode() if runtime else None)
     return Reader(library.kevtrace_run(ctypes.byref(options)))
 
 
 def open(path):  # noqa: A001: the module's own, as in gzip.open
     """A Reader of a recording: trace.dat of kevtrace or trace-cmd, NDJSON of kevtrace."""
-    return Reader(library.kevtrace_open(os.fsencode(path)))
+    return Reader(library.kevtrace_open(_bytes(path)))
 
 
 def check(text, kernel=None):
     """What is wrong with an event script, as `kevtrace check --diagnostics=json` says it (docs/cli.md): a dict."""
-    report = library.kevtrace_check(os.fsencode(text), kernel.encode() if kernel else None)
+    report = library.kevtrace_check(_bytes(text), kernel.encode() if kernel else None)
     if not report:
         raise Error(os.fsdecode(library.kevtrace_failure()))
     try:
@@ -190,7 +214,7 @@ def check(text, kernel=None):
 
 def compile_script(script, output):
     """Compiles an event script to a file that runs where there is no compiler."""
-    if library.kevtrace_compile(os.fsencode(script), os.fsencode(output)) != 0:
+    if library.kevtrace_compile(_bytes(script), _bytes(output)) != 0:
         raise Error(os.fsdecode(library.kevtrace_failure()))
 
 
