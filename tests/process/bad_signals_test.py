@@ -64,7 +64,8 @@ class BadSignals(ProcessTest):
         self.assertEqual((touch.hits, back.hits), (alarms + turns, alarms + turns))
         self.assertEqual((touch.lost, touch.filtered), (0, turns))
         self.assertEqual(touch.recorded + touch.missed, alarms)
-        self.assertEqual({(r["n"], r["s"]) for r in traced.records("touch")}, {(-10, b"alarm")})
+        self.assertEqual(len(traced.records("touch")), touch.recorded)
+        self.assertLessEqual({(r["n"], r["s"]) for r in traced.records("touch")}, {(-10, b"alarm")})
         self.assertEqual({r["v"] for r in traced.records("back")}, {-29})
 
     def test_handlers_outlive_a_spawn(self):
