@@ -5,6 +5,7 @@
 #include "library/kevtrace.h"
 
 #include <fmt/format.h>
+#include <signal.h>
 
 #include <algorithm>
 #include <chrono>
@@ -159,9 +160,12 @@ struct kevtrace_reader {
   }
   int end() {
     stands = false;
-    // The exit status is that of the traced program; counts come when tracing has ended as it should.
+    // The exit status is that of the traced program; counts come when tracing has ended as it should. A run that is
+    // stopped before it has begun has none.
+    constexpr int kInterrupted = 128 + SIGINT;
     const bool is_good =
-        child ? !records->metadata().totals.empty() || child->was_stopped() : records->problems().empty();
+        child ? !records->metadata().totals.empty() || (child->was_stopped() && child->status() == kInterrupted)
+              : records->problems().empty();
     if (is_good) return KEVTRACE_END;
     if (child && child->messages().empty()) why = fmt::format("kevtrace has ended with status {}\n", child->status());
     return KEVTRACE_FAILED;

@@ -1,6 +1,5 @@
 // CLI11 in one place: every option, its help, and nothing else.
 #include "cli/options/options.h"
-#include "cli/options/choice_options.h"
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -11,6 +10,7 @@
 #include <cstdlib>
 
 #include "cli/exit_status.h"
+#include "cli/options/choice_options.h"
 #include "cli/options/help_words.h"
 #include "cli/options/option_parts.h"
 #include "cli/options/shell_words.h"

@@ -1,9 +1,9 @@
 // The options of `mount` and `exec`. options.cpp has the program's own, and names all verbs.
 #include "cli/options/options_mount.h"
-#include "cli/options/choice_options.h"
 
 #include <CLI/CLI.hpp>
 
+#include "cli/options/choice_options.h"
 #include "cli/options/option_parts.h"
 #include "runtime-user/runtime/runtime_names.h"
 

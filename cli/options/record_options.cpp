@@ -1,9 +1,9 @@
 // CLI11's side of the verbs about recordings.
 #include "cli/options/record_options.h"
-#include "cli/options/choice_options.h"
 
 #include <CLI/CLI.hpp>
 
+#include "cli/options/choice_options.h"
 #include "cli/options/option_parts.h"
 #include "tracefs-compat/record/recording.h"
 

@@ -12,8 +12,6 @@ namespace kevt::pipeline {
 namespace {
 
 using target::Member;
-using target::SourceVariable;
-using target::Type;
 using target::TypeClass;
 using target::TypeId;
 using target::TypeTable;

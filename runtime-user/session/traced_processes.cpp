@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "common/proc.h"
 #include "runtime-user/engine/tracing.h"
@@ -112,8 +113,10 @@ void TracedProcesses::look_for_chosen(engine::Tracing& tracing) {
   constexpr auto kLookEvery = std::chrono::milliseconds(100);
   constexpr std::string_view kIsTraced = "is traced by kevtrace already";
   if (Clock::now() - looked_ < kLookEvery) return;
+  const auto known = std::exchange(known_, {});  // those that have ended are forgotten
   for (const pid_t pid : chosen_processes(choice_)) {
-    if (!known_.emplace(pid, proc::start_time(pid)).second) continue;
+    const auto process = *known_.emplace(pid, proc::start_time(pid)).first;
+    if (known.contains(process)) continue;
     const Attempt attempt;
     int status = 0;
     auto held = attach_running(pid, session_, attempt, status);

@@ -32,10 +32,6 @@ bool ends_with_path(std::string_view path, std::string_view end) {
   return path == end || (path.size() > end.size() && path.ends_with(end) && path[path.size() - end.size() - 1] == '/');
 }
 
-}  // namespace
-
-namespace {
-
 std::set<std::string> files_of(Dwarf_Die& unit) {
   std::set<std::string> names;
   Dwarf_Files* files = nullptr;
