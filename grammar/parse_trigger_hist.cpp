@@ -77,12 +77,23 @@ int map_size_error(std::string_view text) {
   return size.value > kMostThatRoundsTooLow && size.value <= kMost ? 0 : EINVAL;
 }
 
-std::optional<HistPart> read_assignment(std::string_view command, Span span, diag::Sink& sink) {
+// `top=10` is kevtrace's own. In a kernel it is a variable of that name, so it is one here, too, if it is no number.
+bool is_top(std::string_view part, dialect::Dialect dialect) {
+  constexpr std::string_view kWritten = "top=";
+  constexpr std::uint64_t kMost = 131072;
+  if (!dialect.has_own_forms() || !part.starts_with(kWritten)) return false;
+  const Number count = parse_unsigned(part.substr(kWritten.size()), kAutoBase);
+  return count.error == 0 && count.value > 0 && count.value <= kMost;
+}
+
+std::optional<HistPart> read_assignment(std::string_view command, Span span, dialect::Dialect dialect,
+                                        diag::Sink& sink) {
   const std::string_view part = command.substr(span.begin, span.end - span.begin);
   if (part.find('=') + 1 == part.size()) {
     sink.report(logged(command, Kind::HistEmptyAssignment, part));
     return std::nullopt;
   }
+  if (is_top(part, dialect)) return HistPart{"top", std::string(part.substr(part.find('=') + 1)), span};
   for (const Prefix& known : kAssignments) {
     if (!part.starts_with(known.written)) continue;
     const std::string_view value = part.substr(known.written.size());
@@ -103,12 +114,13 @@ std::optional<HistPart> read_assignment(std::string_view command, Span span, dia
 std::optional<HistPart> read_hist_part(std::string_view command, Span span, dialect::Dialect dialect,
                                        diag::Sink& sink) {
   const std::string_view part = command.substr(span.begin, span.end - span.begin);
-  if (part.find('=') != std::string_view::npos) return read_assignment(command, span, sink);
+  if (part.find('=') != std::string_view::npos) return read_assignment(command, span, dialect, sink);
   for (const Prefix& word : kWords) {
     if (part == word.written) return HistPart{std::string(word.name), {}, span};
   }
   const bool hides = part == "nohitcount" || part == "NOHC";
   if (hides && dialect.has(dialect::Feature::HideHitcount)) return HistPart{"nohitcount", {}, span};
+  if (part == "drop" && dialect.has_own_forms()) return HistPart{"drop", {}, span};
   for (const Prefix& handler : kHandlers) {
     if (part.starts_with(handler.written)) return HistPart{std::string(handler.name), std::string(part), span};
   }
@@ -116,7 +128,7 @@ std::optional<HistPart> read_hist_part(std::string_view command, Span span, dial
                        hides ? "`nohitcount` " + dialect::when_text(dialect::Feature::HideHitcount)
                              : "`" + std::string(part) +
                                    "` is no part of a histogram; known: keys= vals= sort= size= name= clock= VAR= "
-                                   "pause cont clear nohitcount onmatch(..) onmax(..) onchange(..)"));
+                                   "pause cont clear nohitcount top=N drop onmatch(..) onmax(..) onchange(..)"));
   return std::nullopt;
 }
 

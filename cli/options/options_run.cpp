@@ -31,6 +31,8 @@ void add_definitions(CLI::App& app, RunOptions& run) {
                    "count hits by key instead of recording them, e.g. 'open: keys=common_pid:vals=hitcount'")
       ->type_name("EV:keys=KEYS")
       ->allow_extra_args(false);
+  verb->add_flag("--kernel-drops", run.kernel_drops,
+                 "a histogram keeps `size=` keys and drops hits of others, as in a kernel, instead of keeping all");
   verb->add_option("--enable", run.enabled,
                    "record one of the kernel's own events, too, e.g. sched:sched_switch; or what is defined")
       ->type_name("EVENT")

@@ -44,6 +44,7 @@ struct RunOptions : InstanceOptions {
   bool follow = false;                  // also trace what they or their children exec
   std::vector<std::string> injections;  // EVENT:ret=VALUE …
   bool unsafe = false;                  // allows injections, which change what the program does
+  bool kernel_drops = false;            // full tables of histograms drop hits of new keys
   bool keep_going = false;              // leave wrong definitions out and trace the others
   std::vector<std::string> command;
 };

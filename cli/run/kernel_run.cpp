@@ -92,6 +92,7 @@ std::optional<int> KernelRun::prepare() {
                                                                       .check = {},
                                                                       .static_events = {},
                                                                       .injections = {},
+                                                                      .kernel_drops = options_.kernel_drops,
                                                                       .precompiled = stored_ ? &*stored_ : nullptr,
                                                                       .is_tapped = true});
   if (options_.stack)

@@ -115,6 +115,7 @@ std::optional<int> MountRun::make_tracing() {
   tracing.check = targets_->check();
   tracing.follows = targets_->follows();
   tracing.injections = request_.injections;
+  tracing.kernel_drops = options_.defined.kernel_drops;
   tracing.precompiled = stored_ ? &*stored_ : nullptr;
   if (options_.buffer_kb) tracing.buffer_kb = *options_.buffer_kb;
   tracing_ = std::make_unique<engine::Tracing>(targets_->targets(), tracing);

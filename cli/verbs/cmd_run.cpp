@@ -166,6 +166,7 @@ std::optional<int> Run::define() {
                                                    .keep_going = options_.keep_going,
                                                    .leaves_out = has_globs(request_),
                                                    .injections = request_.injections,
+                                                   .kernel_drops = options_.kernel_drops,
                                                    .precompiled = stored_ ? &*stored_ : nullptr,
                                                    .is_tapped = true});
   if (options_.stack)

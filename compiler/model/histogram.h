@@ -179,8 +179,11 @@ struct Histogram {
   std::vector<HistSortKey> sort = {{}};
   bool shows_hitcount = true;             // not with `nohitcount`
   std::uint32_t bits = kDefaultHistBits;  // the table has 2^bits entries
-  std::uint32_t log2_of_negatives = 0;    // what `.log2` makes of numbers over 2^63: 64 up to 6.x, 0 in 7.2 (seen)
-  bool uses_timestamps = false;           // then `clock` becomes the trace clock
+  // kevtrace's own: only so many keys are shown, those with the most hits, and only 2^bits are kept (HistTable); 0: all
+  std::uint32_t top = 0;
+  bool drops = false;                   // kevtrace's own: a full table drops hits of new keys, as kernels do
+  std::uint32_t log2_of_negatives = 0;  // what `.log2` makes of numbers over 2^63: 64 up to 6.x, 0 in 7.2 (seen)
+  bool uses_timestamps = false;         // then `clock` becomes the trace clock
   std::string clock = "global";
   std::vector<HistAction> actions;
   std::vector<std::uint64_t> helpers;  // triggers on other events that were made for this one; removed with it

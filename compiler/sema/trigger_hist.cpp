@@ -41,6 +41,9 @@ std::string with_safe_modifiers(std::string text) {
 std::uint32_t table_bits(std::string_view text) {
   return static_cast<std::uint32_t>(std::bit_width(grammar::parse_unsigned(text, grammar::kAutoBase).value - 1));
 }
+std::uint32_t top_count(std::string_view text) {
+  return static_cast<std::uint32_t>(grammar::parse_unsigned(text, grammar::kAutoBase).value);
+}
 
 // ---- against what is set ---------------------------------------------------------------------------
 
@@ -155,6 +158,8 @@ HistParts hist_parts(const model::TriggerSpec& spec) {
     if (part.name == "cont") parts.update = std::max(parts.update, HistUpdate::Continue);
     if (part.name == "clear") parts.update = std::max(parts.update, HistUpdate::Clear);
     if (part.name == "nohitcount") parts.hides_hitcount = true;
+    if (part.name == "top") parts.top = top_count(text);
+    if (part.name == "drop") parts.drops = true;
     if (part.name == "cont" || part.name == "clear") parts.wants_existing = true;
   }
   return parts;
@@ -163,7 +168,7 @@ HistParts hist_parts(const model::TriggerSpec& spec) {
 bool read_histogram(HistCheck& check, const HistParts& parts) {
   const bool good = read_hist_actions(check, parts) && read_definitions(check, parts) &&
                     read_hist_values(check, parts) && read_hist_variables(check) && read_hist_keys(check, parts) &&
-                    read_hist_sort(check, parts);
+                    read_hist_sort(check, parts) && read_hist_top(check, parts);
   check.definitions.clear();  // actions do not see them
   check.variables_made = static_cast<std::uint32_t>(check.hist.variables.size());
   return good;
@@ -175,6 +180,8 @@ bool write_histogram(HistCheck& check, const model::TriggerSpec& spec) {
   check.hist.name = parts.name.value_or("");
   check.hist.clock = parts.clock.value_or("global");
   check.hist.bits = parts.bits;
+  check.hist.top = parts.top;
+  check.hist.drops = parts.drops;
   check.hist.shows_hitcount = !parts.hides_hitcount;
   check.hist.log2_of_negatives = check.dialect.version() && check.dialect.version()->major < 7 ? 64 : 0;
   if (!read_histogram(check, parts)) return false;

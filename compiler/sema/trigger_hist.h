@@ -42,6 +42,8 @@ struct HistParts {
   HistUpdate update = HistUpdate::None;
   bool wants_existing = false;           // `cont` or `clear`
   bool hides_hitcount = false;           // `nohitcount`
+  std::uint32_t top = 0;                 // `top=N`; 0: not written
+  bool drops = false;                    // `drop`
   std::vector<std::string> assignments;  // "x=v,y=$x"
   std::vector<std::string> actions;      // "onmax($x).save(v)"
 };
@@ -120,6 +122,7 @@ bool read_hist_values(HistCheck& check, const HistParts& parts);
 bool read_hist_variables(HistCheck& check);
 bool read_hist_keys(HistCheck& check, const HistParts& parts);
 bool read_hist_sort(HistCheck& check, const HistParts& parts);
+bool read_hist_top(HistCheck& check, const HistParts& parts);
 bool read_hist_actions(HistCheck& check, const HistParts& parts);
 // Binds what the actions name, and makes variables (and histograms on other events) for fields.
 bool create_hist_actions(HistCheck& check);

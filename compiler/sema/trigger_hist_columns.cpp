@@ -226,8 +226,21 @@ bool read_hist_keys(HistCheck& check, const HistParts& parts) {
   return false;
 }
 
+// A key that is shown must be able to make room for another, and with it its variables would go.
+bool read_hist_top(HistCheck& check, const HistParts& parts) {
+  if (parts.top == 0) return true;
+  const model::Histogram& hist = check.hist;
+  const bool has_variables = !hist.variables.empty() || !hist.references.empty() || !parts.actions.empty();
+  if (parts.top < 1u << hist.bits && !has_variables && !hist.drops) return true;
+  check.log.refuse_unlogged(Kind::HistBadTop, "top=", EINVAL);
+  return false;
+}
+
 bool read_hist_sort(HistCheck& check, const HistParts& parts) {
-  if (!parts.sort) return true;
+  if (!parts.sort) {
+    if (parts.top != 0) check.hist.sort = {{.column = 0, .order = model::SortOrder::Descending}};
+    return true;
+  }
   check.hist.sort.clear();
   std::optional<std::string_view> rest = *parts.sort;
   while (rest) {

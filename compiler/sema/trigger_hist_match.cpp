@@ -48,6 +48,7 @@ bool same_histogram(const model::Histogram& one, const model::Histogram& other) 
   return std::ranges::equal(one.keys, other.keys, same_field) &&
          std::ranges::equal(one.values, other.values, same_field) &&
          std::ranges::equal(one.variables, other.variables, same_variable) && one.sort == other.sort &&
+         one.top == other.top && one.drops == other.drops &&
          std::ranges::equal(one.actions, other.actions, same_action);
 }
 

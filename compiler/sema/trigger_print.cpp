@@ -169,6 +169,8 @@ std::string histogram_text(const Trigger& trigger) {
   if (!hist.name.empty()) text += fmt::format("name={}:", hist.name);
   text += keys_text(hist) + values_text(hist) + variables_text(hist) + sort_text(hist);
   text += fmt::format(":size={}", 1U << hist.bits);
+  if (hist.top != 0) text += fmt::format(":top={}", hist.top);
+  if (hist.drops) text += ":drop";
   if (hist.uses_timestamps) text += ":clock=" + hist.clock;
   if (!hist.shows_hitcount) text += ":nohitcount";
   text += actions_text(hist) + filter_text(trigger);

@@ -53,7 +53,7 @@ class Triggers : public testing::Test {
   int write(std::string_view event, std::string_view text) {
     diag::Sink sink;
     steps_.clear();
-    const auto spec = grammar::parse_trigger(text, sink);
+    const auto spec = grammar::parse_trigger(text, sink, dialect_);
     const TriggerWorld world{.catalog = catalog_, .table = table_, .dialect = dialect_};
     const auto change = spec ? check_trigger(*spec, name(event), world, sink) : std::nullopt;
     mistakes_ = sink.take();
@@ -232,6 +232,41 @@ TEST_F(Triggers, FullStacksAreNoKernels) {
   dialect_ = dialect::Dialect::of(dialect::Kernel::Newest);
   EXPECT_EQ(write("a", "hist:keys=stacktrace.full"), EINVAL);
   EXPECT_EQ(mistakes_.front().kind, diag::Kind::HistBadFieldModifier);
+}
+
+TEST_F(Triggers, TopKeysAreNoKernels) {
+  ASSERT_EQ(write("a", "hist:keys=id:size=256:top=10"), 0);
+  const std::string listed = read("a");
+  EXPECT_EQ(listed, "hist:keys=id:vals=hitcount:sort=hitcount.descending:size=256:top=10 [active]\n");
+  EXPECT_EQ(write("a", listed.substr(0, listed.rfind(" ["))), EEXIST);
+  EXPECT_EQ(write("a", "hist:keys=id:top=11:sort=id"), 0) << "another one";
+  EXPECT_EQ(write("a", "!" + listed.substr(0, listed.rfind(" ["))), 0);
+  EXPECT_EQ(read("a"), "hist:keys=id:vals=hitcount:sort=id:size=2048:top=11 [active]\n");
+  for (const std::string wrong : {"hist:keys=id:top=2048", "hist:keys=id:size=128:top=128", "hist:keys=id:top=5:x=val",
+                                  "hist:keys=id:top=5:m=val:onmax($m).save(val)", "hist:keys=id:top=5:drop"}) {
+    EXPECT_EQ(write("b", wrong), EINVAL) << wrong;
+    EXPECT_EQ(mistakes_.front().kind, diag::Kind::HistBadTop) << wrong;
+  }
+  // What is no number of keys is a variable, as in a kernel.
+  EXPECT_EQ(write("b", "hist:keys=id:top=val"), 0);
+  EXPECT_EQ(read("b"), "hist:keys=id:vals=hitcount:top=val:sort=hitcount:size=2048 [active]\n");
+  dialect_ = dialect::Dialect::extended(dialect::Kernel::Linux6_1);
+  EXPECT_EQ(write("b", "hist:keys=id:top=10:size=128"), 0);
+  table_ = {};
+  dialect_ = dialect::Dialect::of(dialect::Kernel::Newest);
+  EXPECT_EQ(write("b", "hist:keys=id:top=10"), 0) << "a variable";
+  EXPECT_EQ(only_histogram("b").top, 0u);
+}
+
+TEST_F(Triggers, DroppingIsNoKernels) {
+  ASSERT_EQ(write("a", "hist:keys=id:size=256:drop"), 0);
+  const std::string listed = read("a");
+  EXPECT_EQ(listed, "hist:keys=id:vals=hitcount:sort=hitcount:size=256:drop [active]\n");
+  EXPECT_EQ(write("a", "hist:keys=id:size=256"), 0) << "another one";
+  EXPECT_EQ(write("a", "!" + listed.substr(0, listed.rfind(" ["))), 0);
+  EXPECT_EQ(read("a"), "hist:keys=id:vals=hitcount:sort=hitcount:size=256 [active]\n");
+  dialect_ = dialect::Dialect::of(dialect::Kernel::Newest);
+  EXPECT_EQ(write("b", "hist:keys=id:drop"), EINVAL);
 }
 
 TEST_F(Triggers, StatisticsOfValuesAreNoKernels) {

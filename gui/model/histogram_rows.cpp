@@ -50,7 +50,9 @@ QVariant HistogramRows::data(const QModelIndex& index, int role) const {
   if (role != Qt::DisplayRole && role != Qt::ToolTipRole) return {};
   const record::HistFileRow& row = track_->entries()[entryAt(index.row())];
   if (column < keys) return QString::fromStdString(row.keys[static_cast<std::size_t>(column)].text);
-  if (column == keys) return grouped(row.hits);
+  if (column == keys)
+    return row.at_least == row.hits ? grouped(row.hits)
+                                    : tr("%1 (at least %2)").arg(grouped(row.hits), grouped(row.at_least));
   if (column == keys + 1)
     return track_->hits() == 0
                ? QString()

@@ -81,7 +81,7 @@ bool HistogramTrack::goesOn(const record::HistFileTable& table) const {
 
 std::uint32_t HistogramTrack::entryOf(const HistFileRow& row) {
   const auto [at, is_new] = by_keys_.try_emplace(joinedKeys(row), static_cast<std::uint32_t>(entries_.size()));
-  if (is_new) entries_.push_back({row.keys, 0, std::vector<std::optional<double>>(row.values.size())});
+  if (is_new) entries_.push_back({.keys = row.keys, .values = std::vector<std::optional<double>>(row.values.size())});
   return at->second;
 }
 
@@ -99,7 +99,7 @@ void HistogramTrack::takeTotals(double at_s, record::HistFileTable table) {
   std::vector<std::uint64_t> before(entries_.size());
   for (std::size_t i = 0; i < entries_.size(); ++i) {
     if (!was_cleared) before[i] = entries_[i].hits;
-    entries_[i].hits = 0;
+    entries_[i].hits = entries_[i].at_least = 0;
   }
   Slice slice{last_s_, at_s, {}};
   order_.clear();
@@ -107,11 +107,14 @@ void HistogramTrack::takeTotals(double at_s, record::HistFileTable table) {
     const std::uint32_t entry = entryOf(row);
     if (entries_[entry].hits == 0) order_.push_back(entry);
     entries_[entry].hits += row.hits;  // different keys may be shown alike
+    entries_[entry].at_least += row.at_least;
     entries_[entry].values = std::move(row.values);
   }
   for (const std::uint32_t entry : order_) {
     const std::uint64_t had = entry < before.size() ? before[entry] : 0, has = entries_[entry].hits;
-    if (has != had) slice.hits.emplace_back(entry, has > had ? has - had : has);
+    // Of `top=N` a count may have grown by hits of the key that made room.
+    const std::uint64_t fresh = std::min(has > had ? has - had : has, entries_[entry].at_least);
+    if (has != had && fresh != 0) slice.hits.emplace_back(entry, fresh);
   }
   if (has_totals_) addSlice(std::move(slice));
   has_totals_ = true;
@@ -131,6 +134,7 @@ void HistogramTrack::takeSpan(record::HistFileTable table) {
     for (std::size_t i = 0; i < all.values.size() && i < row.values.size(); ++i)
       if (row.values[i]) all.values[i] = together(table.values[i], all, i, row);
     all.hits += row.hits;
+    all.at_least += row.at_least;
     slice.hits.emplace_back(entry, row.hits);
   }
   addSlice(std::move(slice));

@@ -29,6 +29,8 @@ struct TracingOptions {
   // Hits of these events make the probed function return early, once an event of that name is defined (in process
   // only).
   std::vector<EventInjection> injections;
+  // A full table of a histogram drops the hits of new keys, as in a kernel (model::Histogram::drops), except top=N.
+  bool kernel_drops = false;
   // Code of compiled scripts, which need not be compiled again. The caller owns it.
   const pipeline::CodeStore* precompiled = nullptr;
   // Records go to a tap (RecordRouter::set_tap), not to the buffers of instances; until a tap is set, records stay in

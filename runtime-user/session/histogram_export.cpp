@@ -83,12 +83,14 @@ void append_json_row(const HistSnapshot& snapshot, const HistSnapshot::Row& row,
     append_member(keys[i], out);
     append_json_key(histogram.keys[i], row.keys[i], out);
   }
-  fmt::format_to(std::back_inserter(out), "}},\"hitcount\":{},\"values\":{{", row.hits);
+  fmt::format_to(std::back_inserter(out), "}},\"hitcount\":{}", row.hits);
+  if (histogram.top != 0) fmt::format_to(std::back_inserter(out), ",\"at_least\":{}", row.own_hits());
+  out += ",\"values\":{";
   bool is_first = true;
   for (const std::size_t i : shown_values(histogram)) {
     if (!std::exchange(is_first, false)) out += ',';
     append_member(values[i], out);
-    out += value_text(histogram.values[i], row.values[i], row.hits);
+    out += value_text(histogram.values[i], row.values[i], row.own_hits());
   }
   out += "}}";
 }
@@ -128,6 +130,8 @@ std::string json_line(const HistSnapshot& snapshot, HistogramSpan span) {
     append_json_row(snapshot, snapshot.rows[i], out);
   }
   out += ']';
+  if (snapshot.others_at_most)
+    fmt::format_to(std::back_inserter(out), ",\"others_at_most\":{}", *snapshot.others_at_most);
   append_json_percentiles(snapshot, out);
   return out + "}\n";
 }
@@ -191,6 +195,8 @@ class Exposition {
   std::string text() const {
     std::string out;
     append_family("kevtrace_hits", "counter", "Hits of an event by the keys of its histogram", hits_, out);
+    append_family("kevtrace_hits_at_least", "gauge",
+                  "Of the hits of a histogram's top= those that are surely the key's", sure_hits_, out);
     append_family("kevtrace_values", "gauge",
                   "Values by the keys of their histogram: sums where nothing else is asked for", values_, out);
     append_distributions(out);
@@ -281,17 +287,18 @@ class Exposition {
         distribution.buckets[row.keys[*measured].number] += row.hits;
       } else {
         hits_[labels].value += row.hits;
+        if (histogram.top != 0) sure_hits_[labels].value += row.own_hits();
       }
       for (const std::size_t i : shown_values(histogram)) {
         const HistField& field = histogram.values[i];
         Number& kept = values_[fmt::format("{},of={}", labels, label_value(values[i]))];
-        kept = {model::fold_value(field, kept.value, row.values[i], kept.hits == 0), field, kept.hits + row.hits};
+        kept = {model::fold_value(field, kept.value, row.values[i], kept.hits == 0), field, kept.hits + row.own_hits()};
       }
     }
     dropped_[own].value += snapshot.dropped;
   }
 
-  Samples hits_, values_, dropped_;
+  Samples hits_, sure_hits_, values_, dropped_;
   std::map<std::string, Distribution> distributions_;  // by the labels of other keys
 };
 
@@ -318,7 +325,7 @@ std::string HistogramExport::csv(const HistSnapshot& snapshot, unsigned number, 
   const std::vector<std::string> values = names_of(histogram.values);
   std::string columns = "event,histogram,from_s,to_s";
   for (const std::string& name : names_of(histogram.keys)) columns += ',' + csv_cell(name);
-  columns += ",hitcount";
+  columns += histogram.top == 0 ? ",hitcount" : ",hitcount,at_least";
   for (const std::size_t i : shown_values(histogram)) columns += ',' + csv_cell(values[i]);
   std::string out;
   if (columns != columns_) out = (columns_.empty() ? "" : "\n") + columns + "\n";
@@ -329,8 +336,9 @@ std::string HistogramExport::csv(const HistSnapshot& snapshot, unsigned number, 
       out += ',' + csv_cell(plain_text(histogram.keys[i], row.keys[i]),
                             is_number(histogram.keys[i]) ? record::CellKind::Number : record::CellKind::Text);
     out += fmt::format(",{}", row.hits);
+    if (histogram.top != 0) out += fmt::format(",{}", row.own_hits());
     for (const std::size_t i : shown_values(histogram))
-      out += ',' + value_text(histogram.values[i], row.values[i], row.hits);
+      out += ',' + value_text(histogram.values[i], row.values[i], row.own_hits());
     out += "\n";
   }
   return out;

@@ -74,6 +74,23 @@ TEST(HistogramExport, LogLinearBucketsHavePercentiles) {
   EXPECT_THAT(text(HistogramForm::OpenMetrics, {made}), HasSubstr("le=\"1039.0\"} 99\n"));
 }
 
+TEST(HistogramExport, TopKeysHaveTheirErrors) {
+  HistSnapshot made = snapshot({row("a", 1, 6, 5, 9), row("b", 1, 6, 2, 4)});
+  made.trigger.histogram.top = 2;
+  made.trigger.histogram.values[0].modifier = HistModifier::Average;
+  made.rows[0].error = 2;
+  made.others_at_most = 2;
+  const std::string json = text(HistogramForm::Json, {made});
+  EXPECT_THAT(json, HasSubstr(R"("hitcount":5,"at_least":3,"values":{"v.avg":3.00}})"));
+  EXPECT_THAT(json, HasSubstr(R"("hitcount":2,"at_least":2,"values":{"v.avg":2.00}}],"others_at_most":2})"));
+  EXPECT_THAT(text(HistogramForm::Csv, {made}), HasSubstr("n.log2,hitcount,at_least,v.avg\n"
+                                                          "g:e,1,0.000000,1.500000,a,main,64,5,3,3.00\n"));
+  made.trigger.histogram.keys.pop_back();
+  const std::string metrics = text(HistogramForm::OpenMetrics, {made});
+  EXPECT_THAT(metrics, HasSubstr("kevtrace_hits_total{event=\"g:e\",histogram=\"1\",id=\"a\",f_sym=\"main\"} 5\n"));
+  EXPECT_THAT(metrics, HasSubstr("kevtrace_hits_at_least{event=\"g:e\",histogram=\"1\",id=\"a\",f_sym=\"main\"} 3\n"));
+}
+
 TEST(HistogramExport, BoundsOfNumbersWithASignRise) {
   HistSnapshot made = snapshot({row("a", 1, 5, 2, 0), row("a", 1, static_cast<std::uint64_t>(-9), 3, 0)});
   made.trigger.histogram.keys[2].modifier = HistModifier::LogLinear;

@@ -164,6 +164,44 @@ def whole_stacks_in_mount(world):
     with_mount(mount, lambda: has_whole_stacks(world, mount.read("events/kprobes/step/hist")))
 
 
+TOP = f"hist:keys=i:size=128:top=3 {OURS}"
+# The keys of one event beside those of the other: more than there is room for.
+DROPPING = f"hist:name=both:keys=i,common_type:size=128:drop {OURS}"
+
+
+def has_top_keys(text):
+    expect(("    Hits: 100\n    Entries: 3\n    Dropped: 0\n\nTop 3: no other key has more than 1 hits\n" in text,
+            len(re.findall(r"^{ i: +40000\d\d } hitcount: +1$", text, re.MULTILINE))), (True, 3))
+
+
+def has_dropped(text):
+    expect("    Hits: 128\n    Entries: 128\n    Dropped: 72\n" in text, True)
+
+
+def full_tables_in_run(world):
+    has_top_keys(run(world, "-e", world.step, "--hist", f"step: {TOP.removeprefix('hist:')}"))
+    words = ["-e", world.step, "-e", world.other]
+    for event in ("step", "other"):
+        words += ["--hist", f"{event}: {DROPPING.removeprefix('hist:')}"]
+    has_dropped(run(world, *words))
+    has_dropped(run(world, "--kernel-drops", *[word.replace(":drop", "") for word in words]))
+
+
+def full_tables_in_script(world):
+    has_top_keys(run(world, "-p", written(world, world.step, "  enable 0", f"  trigger {TOP}")))
+    has_dropped(run(world, "-p", written(world, world.step, "  enable 0", f"  trigger {DROPPING}", world.other, "  enable 0", f"  trigger {DROPPING}")))
+
+
+def full_tables_in_mount(world):
+    files = [("events/kprobes/step/trigger", TOP), ("events/kprobes/step/trigger", DROPPING), ("events/kprobes/other/trigger", DROPPING)]
+    mount, _ = mounted(world, world.step, world.other, files=files)
+
+    def look():
+        has_top_keys(mount.read("events/kprobes/step/hist"))
+        has_dropped(mount.read("events/kprobes/other/hist"))
+    with_mount(mount, look)
+
+
 def counted_in_run(world):
     counted_each_once(run(world, "-e", world.step, "--hist", f"step: {COUNT.removeprefix('hist:')}"))
     counted_each_once(run(world, "-e", world.step, "--trigger", f"step: {COUNT}"))
@@ -524,6 +562,17 @@ def statistics_in_window(world):
         expect(window.do("counted", "100"), "~ 3997696-4030463\t100\t100.00 %\t4 000 000\t4 000 099\t4000049.50\n")
 
 
+def full_tables_in_window(world):
+    with Window(world) as window:
+        window.start(world.step, world.other)
+        window.do("count", "step", "i:size=128:top=3", "", OURS.removeprefix("if "))
+        for event in ("step", "other"):
+            window.do("trigger", event, DROPPING)
+        window.hit()
+        has_top_keys(window.shown("events/kprobes/step/hist", lambda text: "Hits: 100" in text))
+        has_dropped(window.shown("events/kprobes/other/hist", lambda text: "Hits: 128" in text))
+
+
 def whole_stacks_in_window(world):
     with Window(world) as window:
         window.start(world.step)
@@ -680,6 +729,8 @@ def table(world, runtime):
         "trigger `hist`": {"command line": counted_in_run, "script": counted_in_script, "mount": counted_in_mount},
         "`.loglinear`, `.min .max .avg` of `hist`": {"command line": statistics_in_run, "script": statistics_in_script, "mount": statistics_in_mount,
                                                      "window": statistics_in_window},
+        "`top=N`, `drop` of `hist`": {"command line": full_tables_in_run, "script": full_tables_in_script, "mount": full_tables_in_mount,
+                                      "window": full_tables_in_window},
         "`stacktrace.full` of `hist`": {"command line": whole_stacks_in_run, "script": whole_stacks_in_script, "mount": whole_stacks_in_mount,
                                         "window": whole_stacks_in_window},
         "`hist` variables, synthetic events": {"command line": latencies_in_run, "script": latencies_in_script, "mount": latencies_in_mount},

@@ -238,6 +238,38 @@ class CountedInARun(ProcessTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"openmetrics is one exposition of the whole run: leave --interval out", done.stderr)
 
+    def test_top_keys(self):
+        """Of more keys than are kept: within the errors that the table says."""
+        with self.subTest(KEVT_SEED=SEED):
+            file = self.path("t.json")
+            want, _, err = self.run_with(3000, "--hist", "counted:keys=key:vals=amount:size=256:top=20", "--hist-output", file)
+            hits, aggregated, lost = self.account(err)
+            self.assertEqual((hits, aggregated), (TOTAL, TOTAL - lost))
+            with open(file) as lines:
+                counted = json.load(lines)
+            self.assertEqual((counted["hits"], counted["dropped"], len(counted["rows"])), (TOTAL - lost, lost, 20))
+            shown = {row["keys"]["key"]: row for row in counted["rows"]}
+            for key, row in shown.items():
+                self.assertLessEqual(row["at_least"], want[key][0])
+                self.assertGreaterEqual(row["hitcount"] + lost, want[key][0])
+                self.assertLessEqual(row["values"]["amount"], want[key][1])
+                self.assertLessEqual(row["hitcount"] - row["at_least"], TOTAL // 256)
+            others = max(row[0] for key, row in want.items() if key not in shown)
+            self.assertLessEqual(others, counted["others_at_most"] + lost)
+
+    def test_a_full_table_drops_as_a_kernels(self):
+        with self.subTest(KEVT_SEED=SEED):
+            want, text, err = self.run_with(1000, "--hist", "counted:keys=key:vals=amount:size=128", "--kernel-drops", "--buffer", "65536",
+                                            calls=CALLS // 100)
+            got = entries(text)
+            counted, entered, dropped = totals(text)
+            self.assertEqual((entered, len(got)), (128, 128))
+            hits, aggregated, lost = self.account(err)
+            self.assertEqual((hits, aggregated, lost), (TOTAL // 100, counted, TOTAL // 100 - counted))
+            self.assertLessEqual(dropped, lost)
+            if lost == dropped:
+                self.assertEqual(got, {key: want[key] for key in got})
+
     def test_more_keys_than_a_table_has_room_for(self):
         """They are recorded, and the reader counts them: what the ring has no room for is lost, and `Dropped`."""
         with self.subTest(KEVT_SEED=SEED):

@@ -143,6 +143,7 @@ std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, c
   if (!histogram.variables.empty() || !histogram.field_variables.empty() || !histogram.references.empty() ||
       !histogram.actions.empty() || histogram.uses_timestamps)
     return std::nullopt;
+  if (histogram.drops) return std::nullopt;  // which keys came first is known where records are in order
   if (trigger.condition && sema::is_only_judged(*trigger.condition)) return std::nullopt;
   model::HitHistogram counted{.trigger = trigger.id, .condition = std::nullopt, .keys = {}, .sums = {}};
   for (const model::HistField& key : histogram.keys) {
@@ -224,7 +225,7 @@ bool HitAggregation::is_switched_by_triggers(const TracedEvent& event) const {
 
 std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) const {
   if (event.is_static() || event.owner == target::EventOwner::Synthetic) return {};
-  if (injects(state_.options, event)) return {};
+  if (state_.options.kernel_drops || injects(state_.options, event)) return {};
   const Instance* const instance = only_instance_of(event);
   if (!instance || instance->pids || instance->refused_pids) return {};
   const EventState* const state = instance->find_state(event.id);

@@ -56,7 +56,8 @@ Result<void> TriggerFiles::add(Instance& instance, const model::EventName& owner
 
 void TriggerFiles::add_histogram(Instance& instance, const model::EventName& owner, const model::Trigger& trigger) {
   if (trigger.kind != model::TriggerKind::Hist) return;
-  instance.histograms.add(trigger, state_.events.catalog().find(owner.system, owner.event)->layout);
+  instance.histograms.add(trigger, state_.events.catalog().find(owner.system, owner.event)->layout,
+                          state_.options.kernel_drops);
 }
 
 // A histogram with time stamps sets the instance's clock to its own, as tracing_set_clock() does.

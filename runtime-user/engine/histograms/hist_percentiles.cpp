@@ -22,6 +22,7 @@ std::uint64_t value_at(const Buckets& buckets, std::uint64_t hits, unsigned perc
 }  // namespace
 
 std::optional<std::size_t> log_linear_key(const model::Histogram& histogram) {
+  if (histogram.top != 0) return std::nullopt;  // some of the buckets are not there
   std::optional<std::size_t> found;
   for (std::size_t i = 0; i < histogram.keys.size(); ++i) {
     if (histogram.keys[i].modifier != model::HistModifier::LogLinear) continue;

@@ -1,5 +1,15 @@
 // The kernel's table has a fixed number of entries, and drops hits that find no room (kernel/trace/tracing_map.c, 6.1).
-// Here `size=` is a hint of the language and nothing more: entries come as they are needed, up to kMaxBytes.
+// Here `size=` is a hint of the language and nothing more, except for histograms with `drop` and `top=`.
+//
+// top=N is Space-Saving (A. Metwally, D. Agrawal, A. El Abbadi, "Efficient Computation of Frequent and Top-k Elements
+// in Data Streams", ICDT 2005), with weights. A new key takes the entry with the fewest hits and goes on from its
+// count:
+//
+//   a 90, b 7, c 3   ─ d is hit 2 times ─►   a 90, b 7, d 5 (of which 3 may be c's)
+//
+// So no count is too low, the sum of the counts is that of the hits, and a key with more hits than total / 2^bits is
+// there. The fewest hits are found in a heap: counts only grow, so an entry that comes out of the heap with an old
+// count goes back with its new one.
 #include "runtime-user/engine/histograms/hist_table.h"
 
 #include <fmt/format.h>
@@ -7,6 +17,9 @@
 #include <algorithm>
 #include <compare>
 #include <cstring>
+#include <functional>
+#include <limits>
+#include <utility>
 
 #include "common/assert.h"
 
@@ -40,7 +53,7 @@ std::strong_ordering compare_values(const model::HistField& value, std::size_t i
                                     const HistEntry& b) {
   const std::uint64_t left = a.sums[index], right = b.sums[index];
   if (value.modifier == model::HistModifier::Average) {
-    const double one = average_of(value, left, a.hits), other = average_of(value, right, b.hits);
+    const double one = average_of(value, left, a.own_hits()), other = average_of(value, right, b.own_hits());
     return one < other   ? std::strong_ordering::less
            : one > other ? std::strong_ordering::greater
                          : std::strong_ordering::equal;
@@ -90,8 +103,13 @@ std::size_t variable_count(const Histogram& histogram) {
   return count;
 }
 
-HistTable::HistTable(const Histogram& histogram, std::size_t max_bytes)
-    : max_bytes_(max_bytes), values_(histogram.values.size()), variables_(variable_count(histogram)) {
+HistTable::HistTable(const Histogram& histogram, FullTable full, std::size_t max_bytes)
+    : max_bytes_(max_bytes),
+      max_entries_(full == FullTable::Drops || histogram.top != 0 ? std::size_t{1} << histogram.bits
+                                                                  : std::numeric_limits<std::size_t>::max()),
+      values_(histogram.values.size()),
+      variables_(variable_count(histogram)),
+      top_(histogram.top) {
   for (const model::HistField& key : histogram.keys) {
     KEVT_ASSERT(key.bytes >= sizeof(std::uint64_t));
     key_bytes_ += key.bytes;
@@ -103,22 +121,57 @@ HistEntry* HistTable::find(std::string_view key) {
   return found == entries_.end() ? nullptr : found->second.get();
 }
 
+HistEntry* HistTable::make_entry(std::string_view key) {
+  const std::size_t size = sizeof(HistEntry) + 2 * key.size() + values_ * sizeof(std::uint64_t) +
+                           variables_ * (sizeof(HistEntry::Variable) + kHistTextBytes);
+  if (bytes_ + size > max_bytes_ || entries_.size() >= max_entries_) return nullptr;
+  bytes_ += size;
+  auto made = std::make_unique<HistEntry>();
+  made->key = key;
+  made->sums.resize(values_);
+  made->variables.resize(variables_);
+  HistEntry* const entry = entries_.emplace(made->key, std::move(made)).first->second.get();
+  if (has_replaced_) {
+    by_hits_.emplace_back(0, entry);
+    std::ranges::push_heap(by_hits_, std::greater());
+  }
+  return entry;
+}
+
+HistEntry* HistTable::replace_least(std::string_view key) {
+  if (entries_.empty()) return nullptr;
+  if (!std::exchange(has_replaced_, true)) {
+    for (const auto& [known, entry] : entries_) by_hits_.emplace_back(entry->hits, entry.get());
+    std::ranges::make_heap(by_hits_, std::greater());
+  }
+  for (;;) {
+    std::ranges::pop_heap(by_hits_, std::greater());
+    auto& [hits, entry] = by_hits_.back();
+    const bool is_least = hits == entry->hits;
+    hits = entry->hits;
+    HistEntry* const least = entry;
+    std::ranges::push_heap(by_hits_, std::greater());
+    if (!is_least) continue;
+    auto node = entries_.extract(least->key);
+    node.key() = key;
+    entries_.insert(std::move(node));
+    least->key = key;
+    least->error = least->hits;
+    std::ranges::fill(least->sums, 0);
+    return least;
+  }
+}
+
 HistEntry* HistTable::count(std::string_view key, std::string_view comm, std::uint64_t hits) {
   HistEntry* entry = find(key);
   if (!entry) {
-    const std::size_t size = sizeof(HistEntry) + 2 * key.size() + values_ * sizeof(std::uint64_t) +
-                             variables_ * (sizeof(HistEntry::Variable) + kHistTextBytes);
-    if (bytes_ + size > max_bytes_) {
+    entry = make_entry(key);
+    if (!entry && top_ != 0) entry = replace_least(key);
+    if (!entry) {
       dropped_ += hits;
       return nullptr;
     }
-    bytes_ += size;
-    auto made = std::make_unique<HistEntry>();
-    made->key = key;
-    made->sums.resize(values_);
-    made->variables.resize(variables_);
-    made->comm = comm;
-    entry = entries_.emplace(made->key, std::move(made)).first->second.get();
+    entry->comm = comm;
   }
   hits_ += hits;
   entry->hits += hits;
@@ -127,6 +180,8 @@ HistEntry* HistTable::count(std::string_view key, std::string_view comm, std::ui
 
 void HistTable::clear() {
   entries_.clear();
+  by_hits_.clear();
+  has_replaced_ = false;
   bytes_ = 0;
   hits_ = 0;
   dropped_ = 0;
@@ -147,6 +202,12 @@ std::vector<const HistEntry*> HistTable::sorted(const Histogram& histogram) cons
   std::vector<const HistEntry*> entries;
   for (const auto& [key, entry] : entries_)
     if (entry->hits) entries.push_back(entry.get());
+  if (top_ != 0 && entries.size() > top_) {
+    std::ranges::nth_element(entries, entries.begin() + top_, [](const HistEntry* a, const HistEntry* b) {
+      return a->hits != b->hits ? a->hits > b->hits : a->key < b->key;
+    });
+    entries.resize(top_);
+  }
   std::ranges::sort(entries, [&](const HistEntry* a, const HistEntry* b) {
     for (const model::HistSortKey& by : histogram.sort) {
       const auto order = compare_column(histogram, offsets, by.column, *a, *b);
@@ -157,6 +218,14 @@ std::vector<const HistEntry*> HistTable::sorted(const Histogram& histogram) cons
     return a->key < b->key;
   });
   return entries;
+}
+
+std::optional<std::uint64_t> HistTable::others_at_most() const {
+  if (top_ == 0 || (entries_.size() <= top_ && !has_replaced_)) return std::nullopt;
+  std::vector<std::uint64_t> hits;
+  for (const auto& [key, entry] : entries_) hits.push_back(entry->hits);
+  std::ranges::sort(hits, std::greater());
+  return hits[std::min<std::size_t>(top_, hits.size() - 1)];
 }
 
 }  // namespace kevt::engine

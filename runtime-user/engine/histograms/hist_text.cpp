@@ -52,6 +52,7 @@ class Text {
     append_snapshot();
     out_ += fmt::format("\nTotals:\n    Hits: {}\n    Entries: {}\n    Dropped: {}\n", table_.hits(), entries.size(),
                         table_.dropped());
+    append_top();
     append_percentiles();
     return std::move(out_);
   }
@@ -177,10 +178,11 @@ class Text {
   void append_entry(const HistEntry& entry) {
     append_keys(entry);
     if (hist_.shows_hitcount) out_ += fmt::format(" hitcount: {:>10}", entry.hits);
+    if (hist_.shows_hitcount && entry.error != 0) out_ += fmt::format(" (at least {})", entry.own_hits());
     for (std::size_t i = 0; i < hist_.values.size(); ++i) {
       if (hist_.values[i].source == HistSource::Expression) continue;
       out_ += ' ';
-      append_value(hist_.values[i], entry.sums[i], entry.hits, ranges_[i]);
+      append_value(hist_.values[i], entry.sums[i], entry.own_hits(), ranges_[i]);
     }
     for (const model::HistAction& action : hist_.actions) append_tracked(action, entry);
     out_ += '\n';
@@ -197,6 +199,12 @@ class Text {
         out_ += saved.value.is_string ? fmt::format("  {}: {:<32}", saved.name, is_set ? value.bytes : "(null)")
                                       : fmt::format("  {}: {:>10}", saved.name, value.number);
       }
+  }
+
+  // Behind what a kernel prints, as append_percentiles().
+  void append_top() {
+    if (const auto most = table_.others_at_most())
+      out_ += fmt::format("\nTop {}: no other key has more than {} hits\n", hist_.top, *most);
   }
 
   // Behind what a kernel prints: no kernel has such keys.

@@ -101,9 +101,10 @@ HistogramSet::Plan HistogramSet::plan_of(const Histogram& histogram, const model
   return plan;
 }
 
-void HistogramSet::add(const model::Trigger& trigger, const model::RecordLayout& layout) {
+void HistogramSet::add(const model::Trigger& trigger, const model::RecordLayout& layout, bool kernel_drops) {
   plans_.insert_or_assign(trigger.id, plan_of(trigger.histogram, layout));
-  tables_.try_emplace(trigger.histogram.id, trigger.histogram);
+  const bool drops = trigger.histogram.drops || (kernel_drops && trigger.histogram.top == 0);
+  tables_.try_emplace(trigger.histogram.id, trigger.histogram, drops ? FullTable::Drops : FullTable::Grows);
 }
 
 void HistogramSet::remove(const model::Trigger& trigger, bool is_last) {
@@ -230,7 +231,7 @@ HistOutcome HistogramSet::count(const model::Trigger& trigger, HistHit hit, std:
   const HistKnown known{references, entry->comm};
   for (std::size_t i = 0; i < plan.values.size(); ++i)
     entry->sums[i] = model::fold_value(histogram.values[i], entry->sums[i], plan.values[i].read(hit, known).number,
-                                       entry->hits == 1);
+                                       entry->own_hits() == 1);
   for (const Plan::Assignment& one : plan.variables)
     entry->variables[one.variable] = {one.reader.read(hit, known), true};
   if (!resolve(histogram, plan, key, Owner::Self, references)) return outcome;

@@ -32,7 +32,8 @@ struct HistOutcome {
 class HistogramSet {
  public:
   // Adds a histogram trigger of an event with this layout. Triggers that share a name share their counts.
-  void add(const model::Trigger& trigger, const model::RecordLayout& layout);
+  // `kernel_drops`: as TracingOptions::kernel_drops.
+  void add(const model::Trigger& trigger, const model::RecordLayout& layout, bool kernel_drops = false);
   // `is_last`: no other trigger counts into the same table, so the table is removed, too.
   void remove(const model::Trigger& trigger, bool is_last);
   void clear(const model::Histogram& histogram);

@@ -4,6 +4,8 @@
 
 #include <cerrno>
 #include <cstring>
+#include <map>
+#include <random>
 
 #include "runtime-user/engine/records/accounting.h"
 #include "runtime-user/engine/text/trace_text.h"
@@ -175,7 +177,7 @@ TEST_F(HistogramTest, OfThreadsThatAreNotMeantNothingIsCounted) {
 TEST_F(HistogramTest, WhatFindsNoRoomIsDroppedAndCounted) {
   model::Histogram histogram;
   histogram.keys.push_back({.name = "fd"});
-  HistTable table(histogram, 1000);
+  HistTable table(histogram, FullTable::Grows, 1000);
   std::uint64_t kept = 0;
   for (std::uint64_t key = 0; key < 100; ++key) {
     const std::string bytes(reinterpret_cast<const char*>(&key), sizeof key);
@@ -190,6 +192,86 @@ TEST_F(HistogramTest, WhatFindsNoRoomIsDroppedAndCounted) {
   table.clear();
   EXPECT_EQ(table.dropped(), 0u);
   EXPECT_NE(table.count(std::string(8, 'x'), "me"), nullptr);
+}
+
+TEST_F(HistogramTest, WithDropAFullTableDropsNewKeys) {
+  ASSERT_EQ(trigger("op", "hist:keys=fd:size=128:drop"), 0) << tracing_.top().errors.text();
+  for (std::uint32_t round = 0; round < 2; ++round)
+    for (std::uint32_t fd = 0; fd < 200; ++fd) hit("op", fd);
+  EXPECT_THAT(text("op"), HasSubstr("size=128:drop [active]"));
+  EXPECT_THAT(text("op"), HasSubstr("{ fd:        127 } hitcount:          2\n"));
+  EXPECT_THAT(text("op"), HasSubstr("    Hits: 256\n    Entries: 128\n    Dropped: 144\n"));
+  EXPECT_EQ(accounting_line("op", tracing_.records().counts(tracing_.top(), event("op"))),
+            "op: hits 400 = recorded 0 + aggregated 256 + filtered 0 + lost 144 + missed 0\n");
+}
+
+TEST_F(HistogramTest, ByOptionAFullTableDropsAsAKernels) {
+  Tracing kernel({&target_}, {.cpus = 2, .kernel_drops = true});
+  ASSERT_TRUE(kernel.definitions().write(grammar::EventsFile::Dynamic, "p:op2 open64 fd=%di:u32\n"));
+  const TracedEvent& op = *kernel.events().find_written("op2");
+  ASSERT_TRUE(kernel.triggers().write(kernel.top(), op, "hist:keys=fd:size=128"));
+  for (std::uint32_t fd = 0; fd < 200; ++fd)
+    target_.runtime().hit(op.id, {.bytes = payload(fd), .timestamp_ns = ++now_ * 1000, .pid = 7, .comm = "me"});
+  kernel.drain();
+  const std::string text = kernel.triggers().hist_text(kernel.top(), op);
+  EXPECT_THAT(text, HasSubstr("hist:keys=fd:vals=hitcount:sort=hitcount:size=128 [active]"));
+  EXPECT_THAT(text, HasSubstr("    Hits: 128\n    Entries: 128\n    Dropped: 72\n"));
+}
+
+// 3 keys of many: one that has made room has its own hits, and those that it took over.
+TEST_F(HistogramTest, TopKeysMakeRoomForOthers) {
+  ASSERT_EQ(trigger("op", "hist:keys=fd:vals=fd,fd.avg:size=128:top=3"), 0) << tracing_.top().errors.text();
+  for (int i = 0; i < 9; ++i) hit("op", 1000);
+  for (int i = 0; i < 5; ++i) hit("op", 1001);
+  EXPECT_THAT(text("op"), Not(HasSubstr("Top"))) << "all keys are shown";
+  for (std::uint32_t fd = 0; fd < 126; ++fd) hit("op", fd);
+  EXPECT_THAT(text("op"), HasSubstr("    Hits: 140\n    Entries: 3\n    Dropped: 0\n"
+                                    "\nTop 3: no other key has more than 1 hits\n"));
+  for (int i = 0; i < 3; ++i) hit("op", 500);  // makes room where one hit was
+  EXPECT_EQ(entries("op"),
+            "{ fd:       1000 } hitcount:          9  fd:       9000  fd (avg):    1000.00\n"
+            "{ fd:       1001 } hitcount:          5  fd:       5005  fd (avg):    1001.00\n"
+            "{ fd:        500 } hitcount:          4 (at least 3)  fd:       1500  fd (avg):     500.00\n");
+  tracing_.triggers().take_histograms(tracing_.top(), std::array{&event("op")}, TriggerFiles::HistForms::Texts);
+  hit("op", 7);
+  EXPECT_EQ(entries("op"), "{ fd:          7 } hitcount:          1  fd:          7  fd (avg):       7.00\n");
+}
+
+// What Space-Saving promises, of counts that come in pieces: no count is too low, nor too high by more than its error;
+// who is not there has no more than the least count; all counts together are all hits.
+TEST_F(HistogramTest, TopKeysAreWithinTheirErrors) {
+  const auto seed = testing::UnitTest::GetInstance()->random_seed();
+  SCOPED_TRACE(seed);
+  std::mt19937_64 random(static_cast<std::uint64_t>(seed));
+  for (int round = 0; round < 20; ++round) {
+    model::Histogram histogram;
+    histogram.keys.push_back({.name = "fd"});
+    histogram.bits = 7;
+    histogram.top = static_cast<std::uint32_t>(random() % 127 + 1);
+    HistTable table(histogram);
+    std::map<std::uint64_t, std::uint64_t> truth;
+    std::geometric_distribution<std::uint64_t> keys(0.001 * static_cast<double>(1 + random() % 20));
+    std::uint64_t total = 0;
+    for (int i = 0; i < 20000; ++i) {
+      const std::uint64_t key = keys(random), hits = random() % 5 + 1;
+      ASSERT_NE(table.count(std::string(reinterpret_cast<const char*>(&key), sizeof key), "me", hits), nullptr);
+      truth[key] += hits;
+      total += hits;
+    }
+    const auto shown = table.sorted(histogram);
+    ASSERT_EQ(shown.size(), std::min<std::size_t>(histogram.top, truth.size()));
+    for (const HistEntry* entry : shown) {
+      std::uint64_t key = 0;
+      std::memcpy(&key, entry->key.data(), sizeof key);
+      EXPECT_LE(truth[key], entry->hits);
+      EXPECT_GE(truth[key], entry->own_hits());
+      EXPECT_LE(entry->error, total >> histogram.bits);
+      truth.erase(key);
+    }
+    for (const auto& [key, hits] : truth) EXPECT_LE(hits, table.others_at_most().value_or(0));
+    EXPECT_EQ(table.hits(), total);
+    EXPECT_EQ(table.dropped(), 0u);
+  }
 }
 
 TEST_F(HistogramTest, PausedClearedAndGone) {

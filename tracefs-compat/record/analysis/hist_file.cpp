@@ -162,6 +162,9 @@ void read_values(std::string_view text, const HistFileTable& table, HistFileRow&
     return rest.substr(begin, rest.find_first_of(" \n\t", begin) - begin);
   };
   if (const auto hits = behind("hitcount:")) row.hits = hist_number(*hits).value_or(0);
+  row.at_least = row.hits;
+  if (const auto own = behind("(at least"))
+    row.at_least = hist_number(own->substr(0, own->find(')'))).value_or(row.hits);
   for (const HistFileColumn& column : table.values) {
     const auto value = behind(column.is_statistic() ? column.name + " (" + column.modifier + "):" : column.name + ':');
     row.values.push_back(value ? value_of(column, *value) : std::nullopt);
@@ -180,8 +183,8 @@ void read_row(std::string_view text, HistFileTable& table) {
 
 // Whether a line of a table's body begins something new; lines of stacks, and of texts with line ends, do not.
 bool begins_part(std::string_view line) {
-  return line.starts_with("{ ") || line.starts_with("Totals:") || line.starts_with("Percentiles of ") ||
-         line.starts_with("Snapshot taken ") || line.starts_with("# ");
+  return line.starts_with("{ ") || line.starts_with("Totals:") || line.starts_with("Top ") ||
+         line.starts_with("Percentiles of ") || line.starts_with("Snapshot taken ") || line.starts_with("# ");
 }
 
 }  // namespace
@@ -228,6 +231,9 @@ std::vector<HistFileTable> read_hist_file(std::string_view text) {
       tables.back().hits = hist_number(without_padding(part.substr(10))).value_or(0);
     } else if (!tables.empty() && part.starts_with("    Dropped: ")) {
       tables.back().dropped = hist_number(without_padding(part.substr(13))).value_or(0);
+    } else if (!tables.empty() && part.starts_with("Top ")) {
+      take(part, "more than ");
+      tables.back().others_at_most = hist_number(take(part, " "));
     }
   }
   return tables;

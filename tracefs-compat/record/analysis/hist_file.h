@@ -38,6 +38,7 @@ struct HistFileCell {
 struct HistFileRow {
   std::vector<HistFileCell> keys;  // by HistFileTable::keys
   std::uint64_t hits = 0;
+  std::uint64_t at_least = 0;                 // of these the key's own; less than `hits` in some rows of `top=N` alone
   std::vector<std::optional<double>> values;  // by HistFileTable::values; nullopt: no number is shown
 };
 
@@ -50,6 +51,7 @@ struct HistFileTable {
   std::vector<HistFileColumn> values;  // without hitcount
   std::vector<HistFileRow> rows;       // in the order of the text
   std::uint64_t hits = 0, dropped = 0;
+  std::optional<std::uint64_t> others_at_most;  // `top=N`: the most hits that a key without a row may have
 
   // The index of the only key that is a bucket; nullopt: there is none, or there are several.
   std::optional<std::size_t> measuring_key() const;

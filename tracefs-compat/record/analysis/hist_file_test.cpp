@@ -53,6 +53,21 @@ TEST(HistFile, ReadsNumbersAndBuckets) {
   EXPECT_EQ(table.dropped, 3u);
 }
 
+TEST(HistFile, ReadsTopKeys) {
+  const auto tables = read_hist_file(
+      "# trigger info: hist:keys=fd:vals=hitcount,len:sort=hitcount.descending:size=128:top=2 [active]\n#\n\n"
+      "{ fd:          3 } hitcount:         90  len:          7\n"
+      "{ fd:          4 } hitcount:         12 (at least 9)  len:          8\n"
+      "\nTotals:\n    Hits: 140\n    Entries: 2\n    Dropped: 0\n\nTop 2: no other key has more than 5 hits\n");
+  ASSERT_EQ(tables.size(), 1u);
+  ASSERT_EQ(tables[0].rows.size(), 2u);
+  EXPECT_EQ(tables[0].rows[0].at_least, 90u);
+  EXPECT_EQ(tables[0].rows[1].hits, 12u);
+  EXPECT_EQ(tables[0].rows[1].at_least, 9u);
+  EXPECT_THAT(tables[0].rows[1].values, ElementsAre(8));
+  EXPECT_EQ(tables[0].others_at_most, 5u);
+}
+
 // A text key may hold what separates keys, rows and lines.
 TEST(HistFile, TextsAndStacksMayHoldAnything) {
   const auto tables = read_hist_file(
