@@ -105,14 +105,16 @@ TEST(ScriptParser, ValuesOfOptions) {
 }
 
 TEST(ScriptParser, HowIsRecorded) {
-  const Read out = read("option event-pid 7,12\noption stack 1\noption overwrite 0\noption follow-forks 1\n");
+  const Read out = read(
+      "option event-pid 7,12\noption stack 1\noption overwrite 0\noption follow-forks 1\noption with-kernel bpf\n");
   EXPECT_TRUE(out.mistakes.empty());
   EXPECT_THAT(out.script.options.event_pids.value(), ElementsAre(7, 12));
   EXPECT_EQ(out.script.options.stack, true);
   EXPECT_EQ(out.script.options.overwrite, false);
   EXPECT_EQ(out.script.options.follow_forks, true);
+  EXPECT_EQ(out.script.options.with_kernel, "bpf");
   for (const char* wrong :
-       {"event-pid 7,", "event-pid x", "event-pid 0", "stack yes", "overwrite 2", "follow-forks on"})
+       {"event-pid 7,", "event-pid x", "event-pid 0", "stack yes", "overwrite 2", "follow-forks on", "with-kernel 1"})
     EXPECT_EQ(script_mistake_of(std::string("option ") + wrong), Kind::ScriptBadValue) << wrong;
   EXPECT_EQ(script_mistake_of("option stack 1\noption stack 1"), Kind::ScriptTwice);
 }

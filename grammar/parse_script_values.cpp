@@ -162,6 +162,12 @@ bool set_switch(std::string_view value, ScriptOptions& options) {
   return true;
 }
 
+bool set_with_kernel(std::string_view value, ScriptOptions& options) {
+  if (value != "auto" && value != "bpf" && value != "kmod") return false;
+  options.with_kernel = std::string(value);
+  return true;
+}
+
 constexpr std::string_view kSwitchValues = "0 or 1";
 
 struct OptionRow {
@@ -189,6 +195,8 @@ constexpr std::array kOptions = {
               [](const ScriptOptions& o) { return o.overwrite.has_value(); }},
     OptionRow{"follow-forks", kSwitchValues, set_switch<&ScriptOptions::follow_forks>,
               [](const ScriptOptions& o) { return o.follow_forks.has_value(); }},
+    OptionRow{"with-kernel", "auto, bpf or kmod", set_with_kernel,
+              [](const ScriptOptions& o) { return o.with_kernel.has_value(); }},
 };
 
 }  // namespace

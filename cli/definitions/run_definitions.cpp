@@ -42,7 +42,11 @@ std::optional<int> RunDefinitions::define(engine::Tracing& tracing) {
     report_.problems(answer->problems, {.definitions = request_.texts.definitions,
                                         .filters = request_.texts.filters.sources,
                                         .triggers = request_.trigger_sources});
-    if (answer->where) report_.error("that is so in " + answer->where->name());
+    const bool is_of_kernel = answer->where && !answer->where->pid() && !request_.options.with_kernel.empty();
+    if (answer->where)
+      report_.error(
+          "that is so in " + answer->where->name() +
+          (is_of_kernel ? ": a function without a file is the kernel's; `FILE:FUNCTION` is the program's" : ""));
   }
   if (!answer->is_defined) return kNotCompiled;
   report_globs();

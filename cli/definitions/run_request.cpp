@@ -57,8 +57,14 @@ bool enables_statics(const RunOptions& options, const Texts& texts) {
                              [&](const auto& one) { return std::ranges::any_of(one.enabled, is_static); });
 }
 
+// Whether the kernel is traced beside programs.
+bool is_with_kernel(const RunOptions& options, const Texts& texts) {
+  return !options.with_kernel.empty() || texts.options.with_kernel;
+}
+
 // --runtime decides, or for `auto` the target.
 bool traces_kernel(const RunOptions& options, const Texts& texts) {
+  if (is_with_kernel(options, texts)) return false;
   const bool is_meant = targets_kernel(texts) || enables_statics(options, texts);
   return runtime::traces_whole_machine(options.runtime) || (options.runtime == "auto" && is_meant);
 }
@@ -71,9 +77,12 @@ std::vector<diag::Located> refusals(const Texts& texts, const RunOptions& option
   };
   if (options.runtime == "inproc" && targets_kernel(texts))
     refuse(texts.target_source, "the kernel needs --runtime=bpf or kmod");
-  const bool is_kernel = traces_kernel(options, texts);
+  const bool is_kernel = traces_kernel(options, texts), has_kernel = is_kernel || is_with_kernel(options, texts);
+  if (targets_kernel(texts) && is_with_kernel(options, texts))
+    refuse(texts.target_source, "with --with-kernel the target is a program");
   for (const ForeignEvent& event : texts.foreign_events)
-    if (!is_kernel) refuse(event.source, "events of the kernel are recorded by --runtime bpf or kmod");
+    if (!has_kernel)
+      refuse(event.source, "events of the kernel are recorded by --runtime bpf or kmod, or --with-kernel");
   for (const Source& source : texts.injection_sources)
     if (is_kernel) refuse(source, "the kernel is never changed");
   if (texts.options.clock && *texts.options.clock != kClock)
@@ -237,6 +246,7 @@ void take_recording_options(RunRequest& request) {
   run.stack = run.stack || script.stack.value_or(false);
   run.overwrite = run.overwrite || script.overwrite.value_or(false);
   run.follow = run.follow || script.follow_forks.value_or(false);
+  if (run.with_kernel.empty()) run.with_kernel = script.with_kernel.value_or("");
 }
 
 void take_options(RunRequest& request) {
@@ -340,8 +350,15 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
     if (const auto why = why_not_in_kernel(request.options, request)) return fail(kMissing, *why);
     return read;
   }
-  if (!request.statics.empty())
-    return fail(kMissing, "--enable GROUP:EVENT is for the kernel's own events: --runtime bpf or kmod");
+  const bool is_kernel_named = runtime::traces_whole_machine(request.options.runtime);
+  if (!request.options.with_kernel.empty() && is_kernel_named)
+    return fail(kUsage, "--with-kernel is for programs: --runtime " + request.options.runtime +
+                            " traces the kernel already, and programs with it");
+  if (!request.statics.empty() && request.options.with_kernel.empty())
+    return fail(kMissing,
+                "--enable GROUP:EVENT is for the kernel's own events: --runtime bpf or kmod, or --with-kernel");
+  if (!request.options.with_kernel.empty() && request.options.keep_going)
+    return fail(kUsage, "--keep-going is for one program, without the kernel");
   if (request.options.keep_going && request.options.pids.size() > 1)
     return fail(kUsage, "--keep-going is for one program: several could have different events then");
   if (request.options.command.empty() && request.options.pids.empty())

@@ -68,6 +68,9 @@ struct RunOptions;
 // Adds the options that say what is traced: definitions, scripts, filters, triggers, kernel events, injections.
 void add_definitions(CLI::App& verb, RunOptions& run);
 
+// --with-kernel[=RUNTIME].
+void add_with_kernel(CLI::App& verb, RunOptions& run);
+
 // -B, --instance: options behind it belong to this instance. Call take_instances() after parsing.
 void add_instances(CLI::App& verb, RunOptions& run);
 void take_instances(const CLI::App& verb, RunOptions& run);

@@ -21,6 +21,7 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
       ->allow_extra_args(false)
       ->check(CLI::PositiveNumber);
   add_process_choice(*verb, mount.choice);
+  add_with_kernel(*verb, mount.defined);
   verb->add_option("--buffer", mount.buffer_kb, "buffer_size_kb at the start")
       ->type_name("KIB")
       ->check(CLI::Range(8, 1 << 24).description(""));
@@ -41,6 +42,8 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
     take_process_choice(mount.choice, mount.pids);
     if (kernel && !mount.pids.empty())
       throw CLI::ValidationError("--pid", "--runtime " + mount.runtime + " traces the whole machine");
+    if (kernel && !mount.defined.with_kernel.empty())
+      throw CLI::ValidationError("--with-kernel", "--runtime " + mount.runtime + " traces the kernel already");
     if (kernel && mount.follow)
       throw CLI::ValidationError("--follow-forks", "--runtime " + mount.runtime + " traces the whole machine");
     if (!kernel && mount.command.empty() && mount.pids.empty())

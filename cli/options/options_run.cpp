@@ -97,6 +97,12 @@ void take_instances(const CLI::App& app, RunOptions& run) {
   }
 }
 
+void add_with_kernel(CLI::App& app, RunOptions& run) {
+  app.add_flag("--with-kernel{auto}", run.with_kernel,
+               "trace the running kernel in the same session, too; =bpf, =kmod: by this runtime")
+      ->check(member({"auto", "bpf", "kmod"}));
+}
+
 // Of every verb that traces.
 void add_tracing(CLI::App& app, RunOptions& run) {
   CLI::App* verb = &app;
@@ -143,6 +149,7 @@ void add_tracing(CLI::App& app, RunOptions& run) {
       ->allow_extra_args(false)
       ->check(positive("a process id"));
   add_process_choice(*verb, run.choice);
+  add_with_kernel(*verb, run);
   verb->add_flag("--keep-going", run.keep_going,
                  "leave out definitions that are wrong or cannot be placed, instead of refusing them all");
   verb->add_flag("--follow-forks", run.follow,

@@ -39,6 +39,7 @@ struct RunOptions : InstanceOptions {
   std::optional<std::uint64_t> buffer_kb;  // per CPU
   std::vector<std::string> fail_on;        // "lost", "missed"
   std::string runtime = "auto";
+  std::string with_kernel;              // the runtime that traces the kernel beside programs; empty: it is not traced
   std::vector<int> pids;                // running processes, instead of a command
   session::ProcessChoice choice;        // likewise, also those that come later
   bool follow = false;                  // also trace what they or their children exec

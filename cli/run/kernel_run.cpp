@@ -16,6 +16,7 @@
 
 #include "cli/definitions/run_definitions.h"
 #include "cli/exit_status.h"
+#include "cli/run/kernel_side.h"
 #include "cli/run/run_trace.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/kmod/device.h"
@@ -30,19 +31,6 @@ namespace kevt::cli {
 namespace {
 
 constexpr timespec kPause = {0, 5'000'000};
-
-// The kernel events to read: those that are named, and those that event probes stand on.
-std::set<model::EventName> needed_statics(const RunRequest& request) {
-  std::set<model::EventName> names = request.known_statics;
-  for (const Source& source : request.texts.definitions) {
-    if (!engine::stands_on_event(source.text)) continue;
-    diag::Sink ignored;  // mistakes are reported when it is defined
-    const auto written = pipeline::parse_event(source.text, ignored);
-    const auto* place = written ? std::get_if<model::EventPlace>(&written->place) : nullptr;
-    if (place && !session::is_of_probes(place->system)) names.insert({place->system, place->event});
-  }
-  return names;
-}
 
 class KernelRun {
  public:

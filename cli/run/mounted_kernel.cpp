@@ -1,7 +1,6 @@
 // The running kernel behind a mount: probes by bpf or kmod, static events by perf. A CMD starts once DIR is mounted;
 // the whole machine is traced.
 #include <fmt/format.h>
-#include <sys/resource.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
@@ -9,6 +8,7 @@
 #include <cstdio>
 
 #include "cli/exit_status.h"
+#include "cli/run/kernel_side.h"
 #include "cli/run/mounted_targets.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/interrupts.h"
@@ -22,17 +22,6 @@ namespace {
 
 constexpr unsigned kCloseMs = 20;        // what it takes the kernel to close a static event (deferred_close.h)
 constexpr std::size_t kManyEvents = 50;  // so many that it is seen
-
-// Each static event that is on takes a descriptor per CPU, and there are about 1,500 such events.
-void raise_file_limit() {
-  rlimit limit = {};
-  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
-  constexpr rlim_t kWanted = 1 << 20;
-  rlimit more = {.rlim_cur = std::max(limit.rlim_max, kWanted), .rlim_max = std::max(limit.rlim_max, kWanted)};
-  if (setrlimit(RLIMIT_NOFILE, &more) == 0) return;
-  limit.rlim_cur = limit.rlim_max;
-  setrlimit(RLIMIT_NOFILE, &limit);
-}
 
 // The running kernel's dialect, with the forms that kevtrace runs whether the kernel has them or not.
 dialect::Dialect running_dialect() {

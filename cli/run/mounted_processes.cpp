@@ -4,6 +4,7 @@
 #include <sys/wait.h>
 
 #include "cli/exit_status.h"
+#include "cli/run/kernel_side.h"
 #include "cli/run/mounted_targets.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/interrupts.h"
@@ -23,7 +24,7 @@ class MountedProcesses final : public MountedTargets {
   MountedProcesses(const MountVerbOptions& options, const Reporter& report) : options_(options), report_(report) {}
 
   std::optional<int> take() override;
-  std::vector<engine::TracedTarget*> targets() const override { return processes_.targets(); }
+  std::vector<engine::TracedTarget*> targets() const override { return kernel_.beside(processes_.targets()); }
   unsigned possible_cpus() const override { return inproc::possible_cpus(); }
   std::shared_ptr<const fuse::RefusedProcesses> refused() const override { return refused_; }
   bool follows() const override { return options_.follow || !options_.choice.empty(); }
@@ -47,6 +48,8 @@ class MountedProcesses final : public MountedTargets {
 
   const MountVerbOptions& options_;
   const Reporter& report_;
+  KernelSide kernel_;
+  engine::Tracing* tracing_ = nullptr;  // since the first step()
   session::TracedProcesses processes_{{.ring_bytes = kMountRingBytes,
                                        .rows = kRows,
                                        .follows_exec = options_.follow,
@@ -59,6 +62,11 @@ class MountedProcesses final : public MountedTargets {
 };
 
 std::optional<int> MountedProcesses::take() {
+  if (!options_.defined.with_kernel.empty()) {
+    raise_file_limit();
+    if (auto failed = kernel_.open(options_.defined.with_kernel, kMountRingBytes, std::nullopt, processes_, report_))
+      return failed;
+  }
   if (options_.pids.empty())
     if (auto failed = processes_.start(options_.command)) return failed;
   for (int pid : options_.pids)
@@ -71,6 +79,8 @@ std::optional<int> MountedProcesses::take() {
 }
 
 void MountedProcesses::step(engine::Tracing& tracing) {
+  if (kernel_.is_open() && !tracing_) tracing.hide_own_threads();
+  tracing_ = &tracing;
   if (is_held_ && tracing.instances().is_any_on()) let_go();
   if (!is_held_) processes_.step(tracing);
   for (const auto& process : processes_.all()) {
@@ -90,6 +100,7 @@ bool MountedProcesses::leave() {
     abandon();
     return true;
   }
+  if (tracing_) kernel_.stop(*tracing_, report_);
   const bool all_good = processes_.leave();
   processes_.settle();
   return all_good;

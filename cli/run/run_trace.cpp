@@ -341,14 +341,14 @@ void RunTrace::print_account(const InstanceOutput& output, const engine::TracedE
   const runtime::EventCounts c = tracing_->records().counts(output.instance(), event);
   if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) return;
   const std::string name = output.name_of(event);
-  const auto misses = tracing_->code().sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
+  const auto misses = tracing_->code().sees_misses(event) ? engine::Misses::Known : engine::Misses::Unknown;
   print_to(messages(), "{}", Lines{engine::accounting_line(name, c, misses)});
   if (const std::uint64_t gone = output.recorder() ? output.recorder()->overwritten(event) : 0)
     print_to(messages(), "{}",
              Lines{fmt::format("{}: {} of the recorded were overwritten by newer ones\n", name, gone)});
   // The counters of one process do not include what the reader filtered, so these lines are left out then.
   const engine::EventState* state = output.instance().find_state(event.id);
-  const auto& targets = tracing_->code().targets();
+  const auto targets = tracing_->code().targets_of(event);
   if (targets.size() > 1 && !options_.follow && (!state || state->filtered + state->aggregated + state->lost == 0))
     for (const engine::TracedTarget* target : targets)
       print_to(messages(), "  pid {} {}", target->pid(),

@@ -29,6 +29,7 @@
 #include "compiler/target/fixed_target.h"
 #include "runtime-user/engine/events/draft.h"
 #include "runtime-user/engine/tracing.h"
+#include "runtime-user/runtime/inproc/memory/tsc_clock.h"
 #include "runtime-user/session/kernel_support.h"
 #include "runtime-user/session/launch.h"
 #include "runtime-user/session/traced_process.h"
@@ -84,6 +85,10 @@ Finding check_cpu() {
   // Without rdpid code of probes asks for its CPU by lsl (compiler/codegen/native_hooks.cpp).
   if (constant && nonstop)
     return {State::Ok, "cpu", std::string("constant_tsc, nonstop_tsc, ") + (rdpid ? "rdpid" : "no rdpid: lsl"), ""};
+  if (inproc::TscClock::is_usable())
+    return {State::Ok, "cpu",
+            std::string("the time-stamp counter is the kernel's clock source, ") + (rdpid ? "rdpid" : "no rdpid: lsl"),
+            ""};
   return {State::Missing, "cpu", "no constant time-stamp counter: nothing can be traced in process",
           "a virtual machine: let it pass the host's counter through (qemu: -cpu host,+invtsc)"};
 }

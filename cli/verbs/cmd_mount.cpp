@@ -86,6 +86,7 @@ std::optional<int> MountRun::read() {
   stored_ = session::stored_code(request_.texts.compiled);
   if (!options_.buffer_kb) options_.buffer_kb = request_.options.buffer_kb;
   options_.follow = options_.follow || (request_.options.follow && !is_kernel());
+  if (!is_kernel()) options_.defined.with_kernel = request_.options.with_kernel;
   for (const auto& [name, source] : request_.texts.option_sources)
     if (std::ranges::find(kOptionsOfRun, name) != std::end(kOptionsOfRun))
       report_.note(source, "`" + name + "` is for `kevtrace run`; a mount goes on without it");
@@ -102,8 +103,7 @@ std::optional<int> MountRun::set_options() {
   if (const auto overwrite = request_.texts.options.overwrite)
     tracing_->top().options.set(engine::TraceOption::Overwrite, *overwrite);
   if (!request_.options.stack) return std::nullopt;
-  const bool is_kernel = tracing_->code().static_events() != nullptr;
-  const auto option = is_kernel ? engine::TraceOption::Stacktrace : engine::TraceOption::UserStacktrace;
+  const auto option = is_kernel() ? engine::TraceOption::Stacktrace : engine::TraceOption::UserStacktrace;
   auto set = tracing_->switcher().set_option(tracing_->top(), option, true);
   if (set) return std::nullopt;
   report_.error(set.error());
@@ -180,7 +180,7 @@ void MountRun::print_counts() const {
   for (const auto& [id, event] : tracing_->events().events()) {
     const runtime::EventCounts c = tracing_->records().counts(tracing_->top(), *event);
     if (c.attempts == 0) continue;
-    const auto misses = tracing_->code().sees_misses() ? engine::Misses::Known : engine::Misses::Unknown;
+    const auto misses = tracing_->code().sees_misses(*event) ? engine::Misses::Known : engine::Misses::Unknown;
     print_to(messages(), "{}", Lines{engine::accounting_line(event->name, c, misses)});
   }
   for (const auto& [id, event] : tracing_->events().events())

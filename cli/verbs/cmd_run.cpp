@@ -20,6 +20,7 @@
 #include "cli/exit_status.h"
 #include "cli/reporter.h"
 #include "cli/run/kernel_run.h"
+#include "cli/run/kernel_side.h"
 #include "cli/run/run_trace.h"
 #include "cli/verbs/commands.h"
 #include "common/abi/probe.h"
@@ -117,6 +118,7 @@ class Run {
   const RunOptions& options_;
   Reporter report_;
   const std::optional<pipeline::CodeStore> stored_ = session::stored_code(request_.texts.compiled);
+  KernelSide kernel_;
   session::TracedProcesses processes_{session(), 0, report_};
   RunDefinitions definitions_{request_, report_};
   std::unique_ptr<engine::Tracing> tracing_;
@@ -138,6 +140,11 @@ inproc::SessionOptions Run::session() const {
 }
 
 std::optional<int> Run::start() {
+  if (!options_.with_kernel.empty()) {
+    const std::uint64_t ring_bytes = std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024);
+    if (auto failed = kernel_.open(options_.with_kernel, ring_bytes, needed_statics(request_), processes_, report_))
+      return failed;
+  }
   if (options_.pids.empty())
     if (auto failed = processes_.start(options_.command)) return failed;
   session::catch_interrupts();  // CMD has inherited what the user set; processes are never left half seized
@@ -157,18 +164,19 @@ std::optional<int> Run::start() {
 }
 
 std::optional<int> Run::define() {
-  tracing_ = std::make_unique<engine::Tracing>(
-      processes_.targets(), engine::TracingOptions{.cpus = inproc::possible_cpus(),
-                                                   .buffer_kb = 0,
-                                                   .check = {},
-                                                   .static_events = {},
-                                                   .follows = options_.follow || !options_.choice.empty(),
-                                                   .keep_going = options_.keep_going,
-                                                   .leaves_out = has_globs(request_),
-                                                   .injections = request_.injections,
-                                                   .kernel_drops = options_.kernel_drops,
-                                                   .precompiled = stored_ ? &*stored_ : nullptr,
-                                                   .is_tapped = true});
+  tracing_ =
+      std::make_unique<engine::Tracing>(kernel_.beside(processes_.targets()),
+                                        engine::TracingOptions{.cpus = inproc::possible_cpus(),
+                                                               .buffer_kb = 0,
+                                                               .check = {},
+                                                               .static_events = {},
+                                                               .follows = options_.follow || !options_.choice.empty(),
+                                                               .keep_going = options_.keep_going,
+                                                               .leaves_out = has_globs(request_),
+                                                               .injections = request_.injections,
+                                                               .kernel_drops = options_.kernel_drops,
+                                                               .precompiled = stored_ ? &*stored_ : nullptr,
+                                                               .is_tapped = true});
   if (options_.stack)
     if (auto set = tracing_->switcher().set_option(tracing_->top(), engine::TraceOption::UserStacktrace, true); !set) {
       report_.error(set.error());
@@ -196,6 +204,7 @@ std::optional<int> Run::arm() {
 
 void Run::stop_tracing() {
   is_tracing_ = false;
+  kernel_.stop(*tracing_, report_);
   if (!processes_.leave()) stop_failed_ = true;
   report_gone();
   report_waiting();
@@ -249,6 +258,7 @@ void Run::report_armed() const {
     if (how.empty() && waits.empty()) how = "no probes";  // synthetic events alone
     report_.status(fmt::format("runtime=inproc {} {}{}", words_for(process->pid()), how, waits));
   }
+  kernel_.report_armed(*tracing_, report_);
 }
 
 // "1204 by a jump, 12 by int3, 3 wait for their library"

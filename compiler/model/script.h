@@ -87,6 +87,7 @@ struct ScriptOptions {
   std::optional<std::vector<int>> event_pids;  // threads: hits of others are not recorded
   std::optional<bool> stack;                   // each hit's stack is recorded, too
   std::optional<bool> overwrite;               // a full buffer keeps the newest records
+  std::optional<std::string> with_kernel;      // the kernel is traced beside the target, by this runtime
   std::optional<bool> follow_forks;            // programs that the target executes are traced, too
 
   // Takes the options of `more` that are not set here.
@@ -103,6 +104,7 @@ struct ScriptOptions {
     take(stack, more.stack);
     take(overwrite, more.overwrite);
     take(follow_forks, more.follow_forks);
+    take(with_kernel, more.with_kernel);
   }
 };
 

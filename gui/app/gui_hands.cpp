@@ -4,6 +4,7 @@
 // after it; or `no WHY`.
 //
 //   start COMMAND ARGUMENT…   a program is started and traced
+// beside RUNTIME the kernel is traced beside the next target
 // follow from now on programs that a target starts are traced, too
 // script FILE [unsafe] for the next target: a script to apply before it runs (--script, --unsafe)
 //   attach PID…               processes that run
@@ -220,6 +221,7 @@ QStringList Hands::obey(const QStringList& words) {
   const QString& what = words[0];
   const QStringList rest = words.mid(1);
   if (what == "start") return window_.startTarget(rest), afterStart();
+  if (what == "beside") return window_.target().setWithKernel(rest.value(0)), ok();
   if (what == "follow") return window_.target().setFollowing(true), ok();
   if (what == "script") return window_.target().setScript(rest.value(0), rest.value(1) == "unsafe"), ok();
   if (what == "kernel") return window_.traceKernel(rest.value(0)), afterStart();

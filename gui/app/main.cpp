@@ -62,6 +62,9 @@ struct Options {
                          QStringLiteral("PID[,PID…]")};
   QCommandLineOption follow{QStringLiteral("follow-forks"),
                             QStringLiteral("trace also the programs that the target starts or becomes by exec")};
+  QCommandLineOption with_kernel{QStringLiteral("with-kernel"),
+                                 QStringLiteral("trace the kernel beside the target: auto, bpf or kmod"),
+                                 QStringLiteral("NAME")};
   QCommandLineOption tracefs{QStringLiteral("tracefs"), QStringLiteral("a tracing directory that is there already"),
                              QStringLiteral("DIR")};
   QCommandLineOption runtime{QStringLiteral("runtime"), QStringLiteral("trace the running kernel: bpf or kmod"),
@@ -117,6 +120,11 @@ int open(MainWindow& window, const QCommandLineParser& parser, const Options& op
     window.useKernelFiles(parser.value(options.kallsyms), parser.value(options.btf));
   }
   window.target().setFollowing(parser.isSet(options.follow));
+  if (const QString beside = parser.value(options.with_kernel); !beside.isEmpty()) {
+    if (beside != QLatin1String("auto") && beside != QLatin1String("bpf") && beside != QLatin1String("kmod"))
+      return fail(QStringLiteral("--with-kernel: auto, bpf or kmod, not ") + beside);
+    window.target().setWithKernel(beside);
+  }
   window.target().setScript(parser.value(options.script), parser.isSet(options.unsafe));
   if (!command.isEmpty()) window.startTarget(command, start);
   if (const QString runtime = parser.value(options.runtime); !runtime.isEmpty()) {
@@ -166,8 +174,8 @@ int run(int argc, char** argv) {
   parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording"),
                                QStringLiteral("[FILE | -- CMD …]"));
   parser.addOptions({options.session, options.screenshot, options.after, options.theme, options.size, options.probes,
-                     options.event, options.pid, options.follow, options.script, options.unsafe, options.tracefs,
-                     options.runtime, options.last, options.apply, options.btf, options.kallsyms});
+                     options.event, options.pid, options.follow, options.with_kernel, options.script, options.unsafe,
+                     options.tracefs, options.runtime, options.last, options.apply, options.btf, options.kallsyms});
   parser.process(app);
   const QString theme = parser.value(options.theme);
   if (theme != QLatin1String("light") && theme != QLatin1String("dark") && theme != QLatin1String("system"))

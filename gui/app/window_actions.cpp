@@ -73,6 +73,12 @@ void MainWindow::makeActions() {
   follow->setToolTip(tr("of the next target that is started or attached to"));
   connect(follow, &QAction::toggled, this, [this](bool on) { target_->setFollowing(on); });
   connect(file, &QMenu::aboutToShow, follow, [this, follow] { follow->setChecked(target_->isFollowing()); });
+  QAction* beside = add(file, tr("Trace also the running &kernel"), {}, [] {});
+  beside->setCheckable(true);
+  beside->setToolTip(tr("beside the next target: a place with a file is the program's, a function alone the kernel's"));
+  connect(beside, &QAction::toggled, this,
+          [this](bool on) { target_->setWithKernel(on ? QStringLiteral("auto") : QString()); });
+  connect(file, &QMenu::aboutToShow, beside, [this, beside] { beside->setChecked(!target_->withKernel().isEmpty()); });
   add(file, tr("Trace the kernel through BPF"), {}, [this] { traceKernel(QStringLiteral("bpf")); });
   add(file, tr("Trace the kernel through kevtrace.ko"), {}, [this] { traceKernel(QStringLiteral("kmod")); });
   add(file, tr("Open a tracing &directory …"), {}, [this] {

@@ -160,7 +160,9 @@ void MainWindow::openDirectory(const QString& directory, int pid) {
   tellTarget(directory, pid);
   probes_->setWritesOut(pid == 0);
   if (pid) {
-    compiler_->setSources({.pid = pid, .functions = {}, .kallsyms = {}, .btf = {}});
+    // A process has no such event.
+    const bool has_kernel = QFileInfo(directory + QStringLiteral("/events/sched/sched_switch")).isDir();
+    compiler_->setSources({.pid = pid, .functions = {}, .kallsyms = {}, .btf = {}, .has_kernel_beside = has_kernel});
     return compiler_->files([this, directory, pid](const QMap<QString, QString>& files) {
       files_of_target_ = files;
       tellTarget(directory, pid);

@@ -32,7 +32,7 @@ void CompilerService::check(const QString& text, std::function<void(CheckedText)
   ask(
       checking_,
       [text](TargetContext& world) {
-        CheckedText checked = checkDefinitions(text, world.env(), &world.parsed());
+        CheckedText checked = checkDefinitions(text, world.env(), &world.parsed(), world.sides());
         checked.trouble = world.trouble();
         return checked;
       },

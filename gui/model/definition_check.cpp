@@ -60,7 +60,8 @@ int word_end(const QString& line, int begin) {
 
 class Checker {
  public:
-  Checker(const target::TargetEnv* env, ParsedLines& parsed) : parsed_(parsed), env_(env ? *env : unchecked_) {}
+  Checker(const target::TargetEnv* env, ParsedLines& parsed, const target::PlaceSides* sides)
+      : parsed_(parsed), target_(env ? *env : unchecked_), sides_(sides) {}
 
   CheckedText run(const std::string& text) {
     std::vector<grammar::ScriptMistake> mistakes;
@@ -80,9 +81,16 @@ class Checker {
     return i < script_.lines.size() ? std::string_view(script_.lines[i].text) : std::string_view();
   }
 
+  // Where the line's place is looked up.
+  const target::TargetEnv& env(std::size_t index) const {
+    const bool is_of_kernel =
+        sides_ != nullptr && sides_->of(script_.lines[index].body_text()) == target::PlaceSides::Side::Kernel;
+    return is_of_kernel ? unchecked_ : target_;
+  }
+
   void definition(std::size_t index) {
     const model::ScriptLine& line = script_.lines[index];
-    auto expanded = pipeline::expand_shorthand(line.body_text(), env_, pipeline::Globs::OfNamedFiles);
+    auto expanded = pipeline::expand_shorthand(line.body_text(), env(index), pipeline::Globs::OfNamedFiles);
     if (!expanded) return report(index, line.body_text(), line.body.begin, std::move(expanded.error()));
     if (*expanded) return short_form(index, **expanded);
     diag::Sink sink;
@@ -91,7 +99,7 @@ class Checker {
     for (const diag::Diagnostic& mistake : known.mistakes) sink.report(mistake);
     if (statement && std::holds_alternative<model::Definition>(*statement)) {
       auto laid_out = pipeline::check_and_lay_out(
-          std::move(std::get<model::Definition>(*statement)), env_, catalog_,
+          std::move(std::get<model::Definition>(*statement)), env(index), catalog_,
           {.newer_forms = sema::NewerForms::Judged, .catalog = sema::CatalogScope::Partial}, sink);
       if (laid_out && sink.empty()) take(index, *std::move(laid_out));
     }
@@ -108,7 +116,7 @@ class Checker {
       auto statement = grammar::parse_line_leniently(one, grammar::EventsFile::Dynamic, sink);
       auto laid_out = statement && std::holds_alternative<model::Definition>(*statement)
                           ? pipeline::check_and_lay_out(
-                                std::move(std::get<model::Definition>(*statement)), env_, catalog_,
+                                std::move(std::get<model::Definition>(*statement)), env(index), catalog_,
                                 {.newer_forms = sema::NewerForms::Judged, .catalog = sema::CatalogScope::Partial}, sink)
                           : std::nullopt;
       for (diag::Diagnostic& mistake : sink.take()) {
@@ -118,7 +126,7 @@ class Checker {
       }
       if (!laid_out) return result_.right.resize(before);
       const model::Definition& definition = laid_out->checked.definition;
-      const QString listing = fromUtf8(layout::listing(definition, env_.possible_cpus()));
+      const QString listing = fromUtf8(layout::listing(definition, env(index).possible_cpus()));
       const QString group = fromUtf8(definition.group), event = fromUtf8(definition.event);
       auto* last = result_.right.empty() ? nullptr : &result_.right.back();
       if (last != nullptr && last->line == static_cast<int>(index) && last->group == group && last->event == event) {
@@ -139,23 +147,23 @@ class Checker {
     right.group = fromUtf8(definition.group);
     right.event = fromUtf8(definition.event);
     const bool needs_types = pipeline::needs_types(definition);
-    right.listing = needs_types ? line : fromUtf8(layout::listing(definition, env_.possible_cpus()));
+    right.listing = needs_types ? line : fromUtf8(layout::listing(definition, env(index).possible_cpus()));
     right.format = fromUtf8(layout::format_text(definition, laid_out.layout, 0));
     if (laid_out.uses_target_types && !needs_types) right.written_out = fromUtf8(layout::written_out(definition));
-    right.inlay = inlay_of(definition, line);
+    right.inlay = inlay_of(index, definition, line);
     result_.right.push_back(std::move(right));
     catalog_.add_probe(definition, laid_out.layout);
     layouts_[index] = std::move(laid_out.layout);
   }
 
   // "path: const char *file, flags: int oflag": what the arguments are in C, where they are a function's own.
-  QString inlay_of(const model::Definition& definition, const QString& line) {
+  QString inlay_of(std::size_t index, const model::Definition& definition, const QString& line) {
     if (definition.args.empty() || definition.probe_kind == model::ProbeKind::Return) return {};
     const PlaceWord place = placeOf(line);
     const QString key = place.module + QLatin1Char(':') + place.symbol;
     if (place.symbol.isEmpty() || !place.is_entry) return {};
     auto known = prototypes_.find(key);
-    if (known == prototypes_.end()) known = prototypes_.emplace(key, prototypeOf(env_, place)).first;
+    if (known == prototypes_.end()) known = prototypes_.emplace(key, prototypeOf(env(index), place)).first;
     if (!known->second) return {};
     QStringList out;
     for (const model::FetchArg& arg : definition.args) {
@@ -238,7 +246,8 @@ class Checker {
 
   ParsedLines& parsed_;
   target::UncheckedTargetEnv unchecked_;
-  const target::TargetEnv& env_;
+  const target::TargetEnv& target_;
+  const target::PlaceSides* const sides_;
   model::Script script_;
   target::FixedCatalog catalog_;
   std::map<std::size_t, model::RecordLayout> layouts_;
@@ -248,11 +257,12 @@ class Checker {
 
 }  // namespace
 
-CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env, ParsedLines* parsed) {
+CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env, ParsedLines* parsed,
+                             const target::PlaceSides* sides) {
   QElapsedTimer timer;
   timer.start();
   ParsedLines own;
-  CheckedText checked = Checker(env, parsed ? *parsed : own).run(text.toStdString());
+  CheckedText checked = Checker(env, parsed ? *parsed : own, sides).run(text.toStdString());
   checked.took_us = timer.nsecsElapsed() / 1000;
   return checked;
 }

@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "compiler/target/kernel/place_sides.h"
 #include "compiler/target/target_env.h"
 
 namespace kevt::gui {
@@ -57,8 +58,10 @@ class ParsedLines {
   std::unordered_map<std::string, std::unique_ptr<Entry>> lines_;
 };
 
-// `env` nullptr: places are not looked up. `parsed` nullptr: every line is parsed.
-CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env, ParsedLines* parsed = nullptr);
+// `env` nullptr: places are not looked up. `parsed` nullptr: every line is parsed. `sides`: places of the kernel, which
+// is traced beside the target, are not looked up; nullptr: it is not.
+CheckedText checkDefinitions(const QString& text, const target::TargetEnv* env, ParsedLines* parsed = nullptr,
+                             const target::PlaceSides* sides = nullptr);
 
 // The text after applying the fix to one line.
 QString withFix(const QString& text, int line, const TextFix& fix);

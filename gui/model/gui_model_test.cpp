@@ -91,6 +91,20 @@ TEST_F(GuiModel, AShortFormIsWhatItMeans) {
   EXPECT_EQ(wrong.mistakes[0].id, QStringLiteral("NO_BTFARG"));
 }
 
+// The kernel beside the target: only the program's places are looked up in it.
+TEST_F(GuiModel, PlacesOfTheKernelBesideAreNotLookedUp) {
+  target::FixedTargetEnv env;
+  env.add_function({.name = "main", .module = "app", .address = 0x1000, .size = 0x100});
+  const target::PlaceSides sides({"ext4"});
+  const QString text =
+      QStringLiteral("p:u app:main a=%di\np:k ksys_lseek o=$arg2:u64\n  filter o > 3\np:n app:no\np:d ext4:f\n");
+  const CheckedText checked = checkDefinitions(text, &env, nullptr, &sides);
+  ASSERT_EQ(checked.mistakes.size(), 1u);
+  EXPECT_EQ(checked.mistakes[0].line, 3);
+  EXPECT_EQ(checked.right.size(), 3u);
+  EXPECT_EQ(checkDefinitions(text, &env).mistakes.size(), 3u);
+}
+
 TEST_F(GuiModel, TwoHundredLinesAreCheckedInAMoment) {
   QString text;
   for (int i = 0; i < 200; ++i)

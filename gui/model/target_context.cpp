@@ -110,6 +110,12 @@ const target::ProcessEnv* TargetContext::process() {
   return process_ ? &*process_ : nullptr;
 }
 
+const target::PlaceSides* TargetContext::sides() {
+  if (!sources_.has_kernel_beside) return nullptr;
+  if (!sides_) sides_ = target::PlaceSides::of_running_kernel();
+  return &*sides_;
+}
+
 std::shared_ptr<const SymbolIndex> TargetContext::symbols() {
   read();
   return symbols_;

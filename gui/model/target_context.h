@@ -20,7 +20,8 @@ struct WorldSources {
   QString functions;  // text of available_filter_functions
   QString kallsyms;   // paths of a kernel's files, of this machine or another one
   QString btf;
-  QString blacklist = {};  // of kprobes, "0xBEGIN-0xEND<tab>NAME" a line: functions that are not offered
+  bool has_kernel_beside = false;  // the running kernel is traced beside the process
+  QString blacklist = {};          // of kprobes, "0xBEGIN-0xEND<tab>NAME" a line: functions that are not offered
 };
 
 // Reads the sources when first asked. Used by one thread at a time.
@@ -34,6 +35,8 @@ class TargetContext {
   std::shared_ptr<const SymbolIndex> symbols();
   bool isKernel() const { return sources_.pid == 0 && !(sources_.functions.isEmpty() && sources_.kallsyms.isEmpty()); }
   ParsedLines& parsed() { return parsed_; }
+  // nullptr: the kernel is not traced beside the process.
+  const target::PlaceSides* sides();
   const QString& trouble() const { return trouble_; }  // why something could not be read; empty: no error
 
  private:
@@ -49,6 +52,7 @@ class TargetContext {
   std::size_t modules_ = 0;
   QElapsedTimer since_look_;
   QString trouble_;
+  std::optional<target::PlaceSides> sides_;
   ParsedLines parsed_;
 };
 

@@ -23,6 +23,7 @@ void TargetProcess::start(session::TracerRequest request) {
   tracer_.reset();
   // The script is for this target only.
   request.follows = follows_;
+  request.with_kernel = with_kernel_.toStdString();
   request.script = std::exchange(script_, {}).toStdString();
   request.is_unsafe = std::exchange(is_unsafe_, false);
   const QString program = findKevtrace();

@@ -23,6 +23,9 @@ class TargetProcess : public QObject {
   // For targets from now on: also trace the programs that they start or become by exec.
   void setFollowing(bool on) { follows_ = on; }
   bool isFollowing() const { return follows_; }
+  // From the next target on the kernel is traced beside it, by this runtime; empty: it is not.
+  void setWithKernel(const QString& runtime) { with_kernel_ = runtime; }
+  const QString& withKernel() const { return with_kernel_; }
   // For the next target: a script that the tracer applies before the program runs. It may be compiled, or have lines
   // that no file of a tracing directory takes (`inject`, which needs `is_unsafe`). Empty: none.
   void setScript(const QString& path, bool is_unsafe) {
@@ -53,6 +56,7 @@ class TargetProcess : public QObject {
   std::unique_ptr<session::TracerProcess> tracer_;
   QTimer timer_;
   bool follows_ = false;
+  QString with_kernel_;
   QString script_;
   bool is_unsafe_ = false;
 };

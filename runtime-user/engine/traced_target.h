@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <optional>
 #include <string>
+#include <string_view>
 
 #include "common/error.h"
 #include "compiler/target/target_env.h"
@@ -19,6 +20,9 @@ class TracedTarget {
   virtual std::string name() const = 0;           // "process 12 (python3)"
   virtual std::int32_t pid() const { return 0; }  // of the process; 0: it is none
   virtual runtime::ProbeRuntime& runtime() = 0;
+  // Whether a definition, as it was written, is about this target. Programs and the kernel that are traced together
+  // share no place, so what is about one side is neither looked up nor placed on the other (docs/adr/0040).
+  virtual bool takes(std::string_view) const { return true; }
   // The environment as it is now, with libraries loaded since the last call. Valid until the next call.
   virtual const target::TargetEnv& env() = 0;
   // Looks at what the target has mapped again, also where it tells of its libraries: code may come without a word.

@@ -36,12 +36,19 @@ TracingState::TracingState(std::vector<TracedTarget*> targets, TracingOptions tr
   });
 }
 
-std::vector<const target::TargetEnv*> TracingState::envs() {
+bool TracingState::has_both_sides() const {
+  const auto& targets = code.installed().targets();
+  const auto is_kernel = [](TracedTarget* target) { return target->known_env().is_running_kernel(); };
+  return targets.size() > 1 && std::ranges::any_of(targets, is_kernel) && !std::ranges::all_of(targets, is_kernel);
+}
+
+std::vector<const target::TargetEnv*> TracingState::envs(std::string_view definition) {
   static const target::UncheckedTargetEnv unchecked;
   if (options.env) return {options.env};
   std::vector<const target::TargetEnv*> envs;
   for (TracedTarget* target : code.installed().targets())
-    if ((envs.empty() || options.follows) && target->is_alive()) envs.push_back(&target->env());
+    if ((envs.empty() || options.follows) && target->is_alive() && target->takes(definition))
+      envs.push_back(&target->env());
   if (envs.empty())
     envs.push_back(code.installed().targets().empty() ? &unchecked : &code.installed().targets().front()->known_env());
   return envs;

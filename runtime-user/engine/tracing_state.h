@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "runtime-user/engine/code/event_code.h"
@@ -30,9 +31,11 @@ struct TracingState {
   bool is_hidden(std::int32_t tid) const;
 
   bool has_several_targets() const { return options.follows || code.installed().targets().size() > 1; }
-  // The environments in which definitions are looked up: that of the first living target, or where programs are
-  // followed those of all living targets. Never empty.
-  std::vector<const target::TargetEnv*> envs();
+  // Whether the kernel is traced beside programs.
+  bool has_both_sides() const;
+  // The environments in which a definition is looked up: that of the first living target that takes it, or where
+  // programs are followed those of all such targets. Never empty.
+  std::vector<const target::TargetEnv*> envs(std::string_view definition);
 };
 
 }  // namespace kevt::engine

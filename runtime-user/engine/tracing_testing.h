@@ -53,9 +53,23 @@ class FakeTarget final : public TracedTarget {
     return std::unexpected(Error("probes of " + name() + " have no stacks", EOPNOTSUPP));
   }
   bool has_stacks = false;
+  // From now on it is the running kernel, or a program beside it: functions without a file are the kernel's.
+  void share(bool is_kernel) {
+    env_.is_kernel = is_kernel;
+    shares_ = true;
+  }
+  bool takes(std::string_view definition) const override {
+    return !shares_ || definition.starts_with("s:") ||
+           (definition.find("libc.so.6:") == std::string_view::npos) == env_.is_kernel;
+  }
 
  private:
-  target::FixedTargetEnv env_, unloaded_;
+  struct Env : target::FixedTargetEnv {
+    bool is_running_kernel() const override { return is_kernel; }
+    bool is_kernel = false;
+  };
+  Env env_, unloaded_;
+  bool shares_ = false;
   std::uint64_t version_ = 0;
   runtime::FakeRuntime runtime_;
 };

@@ -7,7 +7,7 @@ namespace kevt::session {
 
 Result<std::unique_ptr<KernelTarget>> KernelTarget::open(const Request& request) {
   auto env = KEVT_TRY(target::KernelEnv::of_running_kernel(request.types));
-  std::unique_ptr<KernelTarget> made(new KernelTarget(std::move(env)));
+  std::unique_ptr<KernelTarget> made(new KernelTarget(std::move(env), request.sides));
   KernelTarget* const target = made.get();
   const unsigned cpus = target->env_.possible_cpus();
   if (!request.statics || !request.statics->empty()) {

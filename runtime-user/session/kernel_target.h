@@ -7,6 +7,7 @@
 #include <string>
 
 #include "compiler/target/kernel/kernel_env.h"
+#include "compiler/target/kernel/place_sides.h"
 #include "runtime-user/engine/traced_target.h"
 #include "runtime-user/session/kernel_runtime.h"
 #include "runtime-user/session/kernel_statics.h"
@@ -21,12 +22,17 @@ class KernelTarget final : public engine::TracedTarget {
     target::TypeSource types = target::TypeSource::DebugInformation;
     // The static events to be traced, as far as they exist; nullopt: all. Reading all formats takes about a second.
     std::optional<std::set<model::EventName>> statics;
+    // Where programs are traced in the same session; nullptr: the kernel alone.
+    std::shared_ptr<const target::PlaceSides> sides;
   };
   // The error says what is missing on this machine.
   static Result<std::unique_ptr<KernelTarget>> open(const Request& request);
 
   std::string name() const override { return "the kernel"; }
   runtime::ProbeRuntime& runtime() override { return *runtime_.runtime; }
+  bool takes(std::string_view definition) const override {
+    return !sides_ || sides_->of(definition) != target::PlaceSides::Side::Program;
+  }
   const target::KernelEnv& env() override { return env_; }
   const target::KernelEnv& known_env() const override { return env_; }
   Result<void> prepare_stacks() override { return {}; }
@@ -39,9 +45,11 @@ class KernelTarget final : public engine::TracedTarget {
   pid_t close_statics_behind() { return statics_ ? statics_->reader().close_behind() : 0; }
 
  private:
-  explicit KernelTarget(target::KernelEnv env) : env_(std::move(env)) {}
+  KernelTarget(target::KernelEnv env, std::shared_ptr<const target::PlaceSides> sides)
+      : env_(std::move(env)), sides_(std::move(sides)) {}
 
   target::KernelEnv env_;
+  std::shared_ptr<const target::PlaceSides> sides_;
   std::unique_ptr<KernelStatics> statics_;  // nullptr: none were asked for
   KernelRuntime runtime_;
 };

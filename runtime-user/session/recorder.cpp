@@ -315,7 +315,7 @@ Result<void> Recorder::finish() {
                                 .lost = c.lost,
                                 .missed = c.missed,
                                 .faults = c.faults,
-                                .sees_misses = tracing_.code().sees_misses(),
+                                .sees_misses = tracing_.code().sees_misses(event),
                                 .overwritten = overwritten(event),
                                 .aggregated = c.aggregated});
   }

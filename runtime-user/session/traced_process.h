@@ -1,9 +1,11 @@
 // TracedProcess: a process that is traced, as a target of the engine.
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <string>
 
+#include "compiler/target/kernel/place_sides.h"
 #include "runtime-user/engine/traced_target.h"
 #include "runtime-user/session/launch.h"
 
@@ -15,6 +17,9 @@ class TracedProcess final : public engine::TracedTarget {
 
   std::string name() const override { return name_; }
   std::int32_t pid() const override { return pid_; }
+  bool takes(std::string_view definition) const override {
+    return !sides || sides->of(definition) != target::PlaceSides::Side::Kernel;
+  }
   inproc::InprocRuntime& runtime() override { return *held.runtime; }
   // First checks whether libraries were loaded or unloaded, unless the process reports each change itself.
   const target::TargetEnv& env() override;
@@ -49,7 +54,8 @@ class TracedProcess final : public engine::TracedTarget {
   void keep_names();
 
   HeldProgram held;
-  bool is_over = false;  // see FollowedEnds
+  bool is_over = false;                             // see FollowedEnds
+  std::shared_ptr<const target::PlaceSides> sides;  // where the kernel is traced beside it; nullptr: it is not
 
  private:
   void look_at_mappings();

@@ -33,7 +33,10 @@ std::optional<int> TracedProcesses::attach(int pid) {
   return std::nullopt;
 }
 
-void TracedProcesses::add(HeldProgram program) { all_.push_back(std::make_unique<TracedProcess>(std::move(program))); }
+void TracedProcesses::add(HeldProgram program) {
+  all_.push_back(std::make_unique<TracedProcess>(std::move(program)));
+  all_.back()->sides = sides_;
+}
 
 std::vector<engine::TracedTarget*> TracedProcesses::targets() const {
   std::vector<engine::TracedTarget*> targets;

@@ -42,6 +42,8 @@ class TracedProcesses {
   TracedProcesses(inproc::SessionOptions session, std::size_t names_kept, const Notices& report)
       : session_(std::move(session)), names_kept_(names_kept), report_(report) {}
   void listen(Listener listener) { listener_ = std::move(listener); }
+  // To be called before start() and attach(): the kernel is traced in the same session.
+  void share_with_kernel(std::shared_ptr<const target::PlaceSides> sides) { sides_ = std::move(sides); }
 
   // start() and attach() return an exit status if they failed; the reason has been reported.
   std::optional<int> start(const std::vector<std::string>& command);
@@ -92,6 +94,7 @@ class TracedProcesses {
   const inproc::SessionOptions session_;
   const std::size_t names_kept_;
   const Notices& report_;
+  std::shared_ptr<const target::PlaceSides> sides_;
   Listener listener_;
   std::vector<std::unique_ptr<TracedProcess>> all_;
   std::deque<std::unique_ptr<TracedProcess>> ended_;  // for names

@@ -78,8 +78,8 @@ def written(world, *lines):
     return path
 
 
-def run(world, *words, verb="run", command=None, given=None):
-    done = subprocess.run([KEVTRACE, verb, *world.words, *words, "--", *(command or world.command)], input=given or steps(), text=True,
+def run(world, *words, verb="run", command=None, given=None, **instead):
+    done = subprocess.run([KEVTRACE, verb, *instead.get("words", world.words), *words, "--", *(command or world.command)], input=given or steps(), text=True,
                           capture_output=True, timeout=120)
     if done.returncode:
         raise Wrong(f"status {done.returncode}: {done.stderr[-400:]}")

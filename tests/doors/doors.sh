@@ -13,7 +13,7 @@ mount -t tracefs none /sys/kernel/tracing 2>/dev/null || true
 insmod "$1"
 for runtime in bpf kmod; do python3 -B "$0/doors_test.py" --runtime $runtime --print $KEVT_DOORS || status=1; done
 exit $status'
-"$root/scripts/guest" --kernel "$1" --limit "${KEVT_DOORS_LIMIT:-1800}" -- env "KEVTRACE=$(readlink -f "$2")" "KEVT_GUI_HANDS=${KEVT_GUI_HANDS:-}" \
+"$root/scripts/guest" --kernel "$1" --boot "tsc=reliable clocksource=tsc" --limit "${KEVT_DOORS_LIMIT:-1800}" -- env "KEVTRACE=$(readlink -f "$2")" "KEVT_GUI_HANDS=${KEVT_GUI_HANDS:-}" \
   "KEVT_DOORS=${KEVT_DOORS:-}" sh -c "$tests" "$here" "$module" || status=$?
 [ $status -ne 4 ] || { echo "SKIPPED: no guest with kernel $1 here" && exit 77; }
 exit $status

@@ -4,6 +4,7 @@ doors_test.py [--runtime inproc|bpf|kmod]: tries that runtime's cells and compar
 the table is written into the page instead. bpf and kmod run in a guest (doors.sh). Needs KEVTRACE, for programs
 KEVT_PROGRAMS, and for the window KEVT_GUI_HANDS: without it that column is not tried.
 """
+import copy
 import os
 import re
 import shutil
@@ -527,6 +528,44 @@ def questions(world, in_script=False):
     expect(len(run(world, *words, verb="stream").splitlines()) >= 200, True)
 
 
+# ---- a program and the kernel together: each call of the program is an event of both sides ----------------------
+
+BESIDE = ["p:user libc:lseek64 i=%si:u64", "p:step ksys_lseek i=$arg2:u64"]
+
+
+def beside(world):
+    """The same program, traced in process with the kernel beside it."""
+    both = copy.copy(world)
+    both.words, both.is_kernel = ["--with-kernel=" + world.words[1]], False
+    return both
+
+
+def has_both(text):
+    expect([name for name in re.findall(rf" (user|step): \(.*?\) i={BASE // 1000}\d\d\d$", text, re.MULTILINE)], ["user", "step"] * 100)
+    expect((numbers(text, "user"), numbers(text, "step")), (ALL, ALL))
+
+
+def both_in_run(world):
+    has_both(run(beside(world), "-e", BESIDE[0], "-e", BESIDE[1]))
+
+
+def both_in_script(world):
+    has_both(run(world, "-p", written(beside(world), "option with-kernel " + world.words[1], *BESIDE), words=[]))
+
+
+def both_in_mount(world):
+    mount, trace = mounted(beside(world), *BESIDE, on=("user", "step"))
+    with_mount(mount, lambda: has_both(trace))
+
+
+def both_in_window(world):
+    with Window(beside(world)) as window:
+        window.do("beside", world.words[1])
+        window.start(*BESIDE)
+        window.hit()
+        has_both(window.seen(lambda text: numbers(text, "step") == ALL))
+
+
 # ---- the window: what has no page of its own is a line that is written in its page Directory --------------------
 
 def snapshot_in_window(world):
@@ -748,6 +787,7 @@ def table(world, runtime):
         "live questions (count, hist, lat, top, stream)": {"command line": questions, "script": lambda w: questions(w, in_script=True), "mount": questions_in_mount},
     }
     if world.is_kernel:
+        rows["a program beside it (`--with-kernel`)"] = {"command line": both_in_run, "script": both_in_script, "mount": both_in_mount, "window": both_in_window}
         whole = "no: the whole machine is traced"
         for name in ("programs that are followed", "several processes"):
             rows[name] = dict.fromkeys(DOORS, whole)

@@ -327,8 +327,9 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
     if (std::string reason = unreadable_among(objects); !reason.empty())
       return failure(LookupFailure::NotFound, {}, std::move(reason));
     if (!module && state_->pid && is_kernel_function(name))
-      return failure(LookupFailure::NotFound, {},
-                     "it is a function of the kernel, which `--runtime bpf` traces, not of the program");
+      return failure(
+          LookupFailure::NotFound, {},
+          "it is a function of the kernel, which `--runtime bpf` and `--with-kernel` trace, not of the program");
     return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Function));
   }
   if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));

@@ -65,7 +65,8 @@ std::expected<CodeInstaller::LookedUp, CodeRefusal> CodeInstaller::look_up(std::
   LookedUp found;
   std::vector<const model::Definition*> expected;
   for (const CodeRequest* request : requests)
-    for (const EventProbe& probe : request->event->probes) expected.push_back(&probe.written);
+    for (const EventProbe& probe : request->event->probes)
+      if (target.takes(probe.written.command)) expected.push_back(&probe.written);
   pipeline::expect_functions(expected, target.env());
   std::optional<std::string> why_not;
   const auto look = [&](const EventProbe& probe, const CodeRequest& request) {
@@ -84,6 +85,10 @@ std::expected<CodeInstaller::LookedUp, CodeRefusal> CodeInstaller::look_up(std::
   for (const CodeRequest* request : requests) {
     found.handles.emplace_back();
     for (const EventProbe& probe : request->event->probes) {
+      if (!target.takes(probe.written.command)) {
+        found.handles.back().push_back(kOfOthers);
+        continue;
+      }
       auto checked = look(probe, *request);
       if (!checked && !refusals) return std::unexpected(std::move(checked.error()));
       found.handles.back().push_back(!checked ? kRefused : *checked ? 0 : kDeferred);

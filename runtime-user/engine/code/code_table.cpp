@@ -17,8 +17,9 @@ runtime::ProbeHandle CodeVersion::handle_of(std::uint64_t serial, std::size_t ta
 
 bool CodeVersion::is_in_no_target() const {
   for (std::size_t i = 0; i < serials.size(); ++i)
-    if (std::ranges::none_of(
-            handles, [i](const ProbeHandles& of_target) { return i < of_target.size() && of_target[i] != kRefused; }))
+    if (std::ranges::none_of(handles, [i](const ProbeHandles& of_target) {
+          return i < of_target.size() && of_target[i] != kRefused && of_target[i] != kOfOthers;
+        }))
       return true;
   return false;
 }
@@ -35,7 +36,8 @@ std::size_t CodeTable::index_of(const TracedTarget& target) const {
 bool CodeTable::lacks(const CodeVersion& version, std::size_t target) const {
   if (!targets[target]->is_alive()) return false;
   if (target >= version.handles.size() || version.handles[target].empty()) return true;
-  return !std::ranges::all_of(version.handles[target], is_placed);
+  return !std::ranges::all_of(version.handles[target],
+                              [](runtime::ProbeHandle handle) { return is_placed(handle) || handle == kOfOthers; });
 }
 
 bool CodeTable::is_whole(const CodeVersion& version) const {

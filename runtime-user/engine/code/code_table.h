@@ -16,8 +16,9 @@ namespace kevt::engine {
 using ProbeHandles = std::vector<runtime::ProbeHandle>;
 
 // In place of a handle. kDeferred: the probe's library is not loaded yet. kRefused: the target cannot have the probe.
-inline constexpr runtime::ProbeHandle kDeferred = ~0u, kRefused = ~0u - 1;
-inline bool is_placed(runtime::ProbeHandle handle) { return handle < kRefused; }
+// kOfOthers: the target does not take the probe (TracedTarget::takes).
+inline constexpr runtime::ProbeHandle kDeferred = ~0u, kRefused = ~0u - 1, kOfOthers = ~0u - 2;
+inline bool is_placed(runtime::ProbeHandle handle) { return handle < kOfOthers; }
 ProbeHandles placed_of(const ProbeHandles& handles);
 
 // An event's code for one filter and one set of probes.
@@ -58,9 +59,9 @@ struct CodeTable {
   // nullptr: the event was never armed.
   const EventVersions* find(std::uint32_t event) const;
   std::size_t index_of(const TracedTarget& target) const;
-  // Whether the target lives and some probe has no code in it.
+  // Whether the target lives and some probe that it takes has no code in it.
   bool lacks(const CodeVersion& version, std::size_t target) const;
-  // Whether every probe has code in every living target.
+  // Whether every probe has code in every living target that takes it.
   bool is_whole(const CodeVersion& version) const;
   // The static events of the first target that has some; nullptr: no target has.
   StaticEvents* static_events() const;

@@ -242,6 +242,15 @@ void EventCode::retire(std::uint32_t event, const std::function<bool(std::uint64
   }
 }
 
+Result<void> EventCode::disarm_in(const TracedTarget& target) {
+  const std::size_t t = table_.index_of(target);
+  ProbeHandles armed;
+  for (const auto& [event, versions] : table_.events)
+    if (versions.armed && t < versions.now.handles.size())
+      std::ranges::copy_if(versions.now.handles[t], std::back_inserter(armed), is_placed);
+  return armed.empty() ? Result<void>() : table_.targets[t]->runtime().disarm(armed);
+}
+
 void EventCode::forget(std::uint32_t event) {
   if (const EventVersions* const versions = table_.find(event))
     versions->for_each([this](const CodeVersion& version) {

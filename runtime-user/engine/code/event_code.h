@@ -44,6 +44,8 @@ class EventCode {
   // The target has loaded a library: places and arms the probes of armed events that waited for it. A probe that turns
   // out wrong (no such function, no room) waits no more; its refusal is returned.
   std::vector<CodeRefusal> place_deferred(std::span<const CodeRequest> requests, TracedTarget& target);
+  // Disarms all probes in one target for good: to be called before its last records are read.
+  Result<void> disarm_in(const TracedTarget& target);
   // Removes all code of an event, armed or not, and forgets the event's counts.
   void forget(std::uint32_t event);
   // Gives up disarmed code whose histogram triggers are all gone (`is_there` says no to each): it is never armed again.

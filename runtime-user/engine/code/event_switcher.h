@@ -53,6 +53,8 @@ class EventSwitcher {
   // debug/kprobes/enabled: false disarms every probe; true arms those of events that are on.
   Result<void> set_probes_armed(bool armed);
   bool probes_armed() const { return probes_armed_; }
+  // EventCode::disarm_in().
+  Result<void> disarm_in(const TracedTarget& target) { return state_.code.disarm_in(target); }
   // Whether probes are armed by jumps where these fit, or by breakpoints alone; in every target, for probes armed
   // later, too.
   Result<void> use_jumps(bool wanted);

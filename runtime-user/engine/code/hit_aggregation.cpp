@@ -231,12 +231,12 @@ std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) co
   const EventState* const state = instance->find_state(event.id);
   if (state->softly_on || is_switched_by_triggers(event)) return {};
   std::size_t most = model::kMaxHitHistograms;
-  for (TracedTarget* target : state_.code.installed().targets())
-    most = std::min(most, target->runtime().capabilities().hit_histograms);
+  const auto targets = state_.code.installed().targets_of(event);
+  for (TracedTarget* target : targets) most = std::min(most, target->runtime().capabilities().hit_histograms);
   std::vector<model::HitHistogram> histograms;
   for (const model::Trigger& trigger : instance->triggers.of(event.full_name())) {
     if (trigger.kind != model::TriggerKind::Hist) return {};
-    auto histogram = histogram_of(trigger, event.layout, state_.code.installed().targets());
+    auto histogram = histogram_of(trigger, event.layout, targets);
     if (!histogram) return {};
     if (trigger.state != model::HistState::Active) continue;
     histogram->condition = hit_condition(state_, trigger, event);

@@ -26,8 +26,19 @@ Result<void> InstalledCode::prepare_stacks() const {
   return {};
 }
 
-bool InstalledCode::sees_misses() const {
-  return std::ranges::all_of(table_.targets,
+std::vector<TracedTarget*> InstalledCode::targets_of(const TracedEvent& event) const {
+  std::vector<TracedTarget*> targets;
+  if (event.owner == target::EventOwner::Synthetic) return targets;
+  for (TracedTarget* target : table_.targets) {
+    const auto takes = [&](const EventProbe& probe) { return target->takes(probe.written.command); };
+    if (event.is_static() ? target->static_events() != nullptr : std::ranges::any_of(event.probes, takes))
+      targets.push_back(target);
+  }
+  return targets;
+}
+
+bool InstalledCode::sees_misses(const TracedEvent& event) const {
+  return std::ranges::all_of(targets_of(event),
                              [](TracedTarget* target) { return target->runtime().capabilities().sees_misses; });
 }
 

@@ -23,8 +23,11 @@ class InstalledCode {
 
   const std::vector<TracedTarget*>& targets() const { return table_.targets; }
   StaticEvents* static_events() const { return table_.static_events(); }
-  // Whether misses are counted in every target; if not, `missed ?` is printed.
-  bool sees_misses() const;
+  // The targets that take some probe of the event; of a static event those that have such events; of a synthetic event
+  // none, since no code makes it.
+  std::vector<TracedTarget*> targets_of(const TracedEvent& event) const;
+  // Whether the event's misses are counted in each of these targets; if not, `missed ?` is printed.
+  bool sees_misses(const TracedEvent& event) const;
   // TracedTarget::prepare_stacks() of all living targets.
   Result<void> prepare_stacks() const;
 

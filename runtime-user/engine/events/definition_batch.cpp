@@ -38,30 +38,53 @@ diag::Diagnostic mistake(diag::Kind kind, std::string command, int errno_value, 
 
 }  // namespace
 
+struct BatchDefiner::World {
+  const TracedTarget* target = nullptr;
+  const target::TargetEnv* env = nullptr;
+  std::vector<Draft::Entry> entries;  // in the order of definitions
+};
+
 struct BatchDefiner::Checked {
-  struct World {
-    const TracedTarget* target = nullptr;
-    const target::TargetEnv* env = nullptr;
-    std::vector<Draft::Entry> entries;
-  };
-  std::vector<World> worlds;             // the same entries in each, as it has them
+  std::vector<World> worlds;             // of what several take the same entries, as each has them
   std::vector<std::size_t> of_existing;  // filters of events that were there before, or of other instances than the top
 };
 
-// Checks the definitions in every target, since each is to have them. Where programs are followed, other targets come
-// later.
+namespace {
+
+// The entries of one definition.
+std::span<Draft::Entry> entries_of(std::vector<Draft::Entry>& entries, std::size_t definition) {
+  return std::ranges::equal_range(entries, definition, {}, &Draft::Entry::index);
+}
+
+// An event has the probes of one side alone: what its records are is checked against those of its own side. A synthetic
+// event is of both.
+std::optional<std::size_t> first_shared_name(const std::vector<Draft::Entry>& ours,
+                                             const std::vector<Draft::Entry>& theirs) {
+  for (const Draft::Entry& one : ours)
+    for (const Draft::Entry& other : theirs)
+      if (one.index != other.index && one.event.definition.group == other.event.definition.group &&
+          one.event.definition.event == other.event.definition.event)
+        return std::max(one.index, other.index);
+  return std::nullopt;
+}
+
+}  // namespace
+
+// Checks the definitions in every target that takes them, since each is to have them. Where programs are followed,
+// other targets come later.
 BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAnswer& answer) {
   Checked checked;
   std::vector<std::pair<TracedTarget*, const target::TargetEnv*>> worlds;
   if (!state_.options.env)
     for (TracedTarget* target : state_.code.installed().targets())
       if (target->is_alive()) worlds.emplace_back(target, &target->env());
-  if (worlds.empty()) worlds.emplace_back(nullptr, state_.envs().front());
+  if (worlds.empty()) worlds.emplace_back(nullptr, state_.envs("").front());
+  const bool has_both_sides = state_.has_both_sides();
   // A draft binds no filters of existing events, and one filter for each event that it defines.
   std::vector<EventFilter> filters;
   std::vector<std::size_t> places;
   for (std::size_t i = 0; i < batch.filters.size(); ++i) {
-    if (!batch.filters[i].instance.empty() || state_.events.find_written(batch.filters[i].event)) {
+    if (has_both_sides || !batch.filters[i].instance.empty() || state_.events.find_written(batch.filters[i].event)) {
       checked.of_existing.push_back(i);
       continue;
     }
@@ -69,12 +92,31 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
     places.push_back(i);
   }
   for (const auto& [target, env] : worlds) {
+    std::vector<std::string> taken;
+    std::vector<std::size_t> indexes;
+    for (std::size_t i = 0; i < batch.definitions.size(); ++i) {
+      if (target && !target->takes(batch.definitions[i])) continue;
+      taken.push_back(batch.definitions[i]);
+      indexes.push_back(i);
+    }
     Draft draft(nullptr, &state_.events.catalog());
     const std::size_t before = answer.problems.size();
-    draft.check(batch.definitions, filters, *env, pipeline::Forms::RunnableLater, answer.problems);
-    for (std::size_t i = before; i < answer.problems.size(); ++i)
-      if (answer.problems[i].kind == Problem::Kind::Filter) answer.problems[i].index = places[answer.problems[i].index];
-    checked.worlds.push_back({target, env, std::move(draft.entries())});
+    draft.check(taken, filters, *env, pipeline::Forms::RunnableLater, answer.problems);
+    for (std::size_t i = before; i < answer.problems.size(); ++i) {
+      Problem& problem = answer.problems[i];
+      problem.index = problem.kind == Problem::Kind::Filter ? places[problem.index] : indexes[problem.index];
+    }
+    std::vector<Draft::Entry> entries = std::move(draft.entries());
+    for (Draft::Entry& entry : entries) entry.index = indexes[entry.index];
+    for (const World& world : checked.worlds) {
+      if (world.env->is_running_kernel() == env->is_running_kernel()) continue;
+      if (const auto shared = first_shared_name(entries, world.entries))
+        answer.problems.push_back(
+            {Problem::Kind::Definition, *shared,
+             mistake(diag::Kind::FailRegProbe, batch.definitions[*shared], EEXIST,
+                     "an event of a program and one of the kernel have this name: give one another name")});
+    }
+    checked.worlds.push_back({target, env, std::move(entries)});
     if (answer.problems.empty()) continue;
     if (worlds.size() > 1) answer.where = target;
     break;
@@ -84,32 +126,40 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
 
 // With --keep-going, whose target is one, entries may be fewer than definitions.
 void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
-  Checked::World& first = checked.worlds.front();
-  for (std::size_t i = 0; i < first.entries.size(); ++i) {
-    Draft::Entry& entry = first.entries[i];
-    const std::string command = entry.written.command;  // a marker may have other places in another target
-    const TracedEvent* event =
-        state_.events.add(std::move(entry.written), entry.event, std::move(entry.known), *first.env);
-    if (!event) {
-      answer.problems.push_back(
-          {Problem::Kind::Definition, entry.index,
-           mistake(diag::Kind::FailRegProbe, entry.event.definition.command, ENOSPC,
-                   fmt::format("more than {} events: common_type has 16 bits", kLastId - kFirstId + 1))});
-      continue;
-    }
-    const std::uint64_t serial = event->probes.back().serial;
-    answer.serials[entry.index].push_back(serial);
-    if (entry.filter) {
-      EventState& one = state_.instances.top().state_of(event->id);
-      one.filter = std::move(entry.filter);
-      one.filter_text = std::string(grammar::filter_command(*entry.filter_text));
-    }
-    for (Checked::World& world : checked.worlds) {
-      if (!world.target || i >= world.entries.size() || event->owner == target::EventOwner::Synthetic) continue;
-      Draft::Entry& its = world.entries[i];
-      const bool is_same = &world == &first || its.written.command == command;  // the first one's has been taken
-      if (is_same && !its.event.is_deferred) state_.code.expect(*world.target, serial, std::move(its.event));
-    }
+  for (std::size_t i = 0; i < answer.serials.size(); ++i) {
+    const auto first =
+        std::ranges::find_if(checked.worlds, [i](World& world) { return !entries_of(world.entries, i).empty(); });
+    if (first == checked.worlds.end()) continue;
+    for (std::size_t k = 0; k < entries_of(first->entries, i).size(); ++k) keep(checked, *first, {i, k}, answer);
+  }
+}
+
+// `world`: the first one that has the entry.
+void BatchDefiner::keep(Checked& checked, World& world, Place place, BatchAnswer& answer) {
+  Draft::Entry& entry = entries_of(world.entries, place.definition)[place.entry];
+  const std::string command = entry.written.command;  // a marker may have other places in another target
+  const TracedEvent* event =
+      state_.events.add(std::move(entry.written), entry.event, std::move(entry.known), *world.env);
+  if (!event) {
+    answer.problems.push_back(
+        {Problem::Kind::Definition, place.definition,
+         mistake(diag::Kind::FailRegProbe, entry.event.definition.command, ENOSPC,
+                 fmt::format("more than {} events: common_type has 16 bits", kLastId - kFirstId + 1))});
+    return;
+  }
+  const std::uint64_t serial = event->probes.back().serial;
+  answer.serials[place.definition].push_back(serial);
+  if (entry.filter) {
+    EventState& one = state_.instances.top().state_of(event->id);
+    one.filter = std::move(entry.filter);
+    one.filter_text = std::string(grammar::filter_command(*entry.filter_text));
+  }
+  for (World& other : checked.worlds) {
+    const std::span<Draft::Entry> entries = entries_of(other.entries, place.definition);
+    if (!other.target || place.entry >= entries.size() || event->owner == target::EventOwner::Synthetic) continue;
+    Draft::Entry& its = entries[place.entry];
+    const bool is_same = &other == &world || its.written.command == command;  // the first one's has been taken
+    if (is_same && !its.event.is_deferred) state_.code.expect(*other.target, serial, std::move(its.event));
   }
 }
 
@@ -211,7 +261,8 @@ Result<BatchAnswer> BatchDefiner::define(const DefinitionBatch& batch) {
     return !state_.options.keep_going || problem.kind != Problem::Kind::Definition;
   };
   const auto is_refused = [&] { return std::ranges::any_of(answer.problems, takes_all_down); };
-  if (is_refused() || (checked.worlds.front().entries.empty() && !answer.problems.empty())) return answer;
+  const auto is_empty = [](const World& world) { return world.entries.empty(); };
+  if (is_refused() || (std::ranges::all_of(checked.worlds, is_empty) && !answer.problems.empty())) return answer;
   const std::vector<std::size_t> of_existing = std::move(checked.of_existing);
   keep(std::move(checked), answer);
   std::vector<BoundFilter> filters = bind_existing(batch, of_existing, answer);

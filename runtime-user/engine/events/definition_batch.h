@@ -40,6 +40,7 @@ class BatchDefiner {
   Result<BatchAnswer> define(const DefinitionBatch& batch);
 
  private:
+  struct World;
   struct Checked;
   struct BoundTrigger {
     Instance* instance;
@@ -53,6 +54,10 @@ class BatchDefiner {
   };
   Checked check(const DefinitionBatch& batch, BatchAnswer& answer);
   void keep(Checked checked, BatchAnswer& answer);
+  struct Place {
+    std::size_t definition, entry;  // which of the definition's
+  };
+  void keep(Checked& checked, World& world, Place place, BatchAnswer& answer);
   Instance& named(std::string_view instance) const;
   std::vector<BoundFilter> bind_existing(const DefinitionBatch& batch, std::span<const std::size_t> filters,
                                          BatchAnswer& answer) const;

@@ -45,7 +45,7 @@ const TracedEvent* DefinitionFiles::define_typed(grammar::EventsFile file, std::
 Result<void> DefinitionFiles::write_line(grammar::EventsFile file, std::string_view line) {
   if (file == grammar::EventsFile::Synthetic) return write_one(file, line);
   std::optional<diag::Diagnostic> mistake;
-  for (const target::TargetEnv* env : state_.envs()) {
+  for (const target::TargetEnv* env : state_.envs(line)) {
     auto lines = pipeline::expand_shorthand(line, *env, pipeline::Globs::OfNamedFiles);
     if (!lines && !mistake) mistake = std::move(lines.error());
     if (!lines || !*lines) continue;
@@ -74,7 +74,7 @@ Result<void> DefinitionFiles::write_one(grammar::EventsFile file, std::string_vi
   }
   const TracedEvent* event = nullptr;
   std::vector<diag::Diagnostic> mistakes;
-  for (const target::TargetEnv* env : state_.envs()) {
+  for (const target::TargetEnv* env : state_.envs(line)) {
     diag::Sink of_target = sink;
     if (statement) event = state_.events.define(std::get<model::Definition>(*statement), *env, of_target);
     if (!event) event = define_typed(file, line, *env);

@@ -29,7 +29,8 @@ namespace kevt::engine {
 
 namespace {
 
-constexpr std::size_t kFlagsAt = 2;  // common_flags
+constexpr std::size_t kFlagsAt = 2;                // common_flags
+constexpr std::uint64_t kHeldBackNs = 10'000'000;  // how long records of programs wait for those of the kernel
 
 }  // namespace
 
@@ -47,7 +48,9 @@ std::size_t RecordRouter::drain() {
     const auto sink = [&](const runtime::Record& record) { take(only, record); };
     return order_ == DrainOrder::ByCpu ? only.runtime().drain_by_cpu(sink) : only.runtime().drain(sink);
   }
-  const std::uint64_t until = is_finished_ ? ~0ull : now_ns();
+  // The kernel's rings tell a record later than a program's.
+  const std::uint64_t held_back = state_.has_both_sides() ? kHeldBackNs : 0;
+  const std::uint64_t until = is_finished_ ? ~0ull : now_ns() - held_back;
   for (TracedTarget* target : targets)
     target->runtime().drain([&](const runtime::Record& record) {
       pending_.add(record.timestamp_ns, {target,

@@ -133,7 +133,8 @@ Result<std::unique_ptr<InprocRuntime>> InprocRuntime::adopt(Tracee program, cons
 Result<void> InprocRuntime::check_clock() {
   if (TscClock::is_usable()) return {};
   return std::unexpected(
-      Error("this CPU's time-stamp counter is not constant (constant_tsc, nonstop_tsc): no clock for hits"));
+      Error("this CPU's time-stamp counter is not constant (constant_tsc, nonstop_tsc), and not the kernel's clock "
+            "source: no clock for hits"));
 }
 
 Result<std::unique_ptr<InprocRuntime>> InprocRuntime::attach(pid_t pid, const SessionOptions& options) {

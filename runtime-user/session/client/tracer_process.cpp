@@ -42,6 +42,7 @@ std::vector<std::string> words_of(const TracerRequest& request, const std::strin
   else
     words.insert(words.end(), {"--runtime", request.runtime});
   if (request.follows && request.runtime.empty()) words.push_back("--follow-forks");
+  if (!request.with_kernel.empty() && request.runtime.empty()) words.push_back("--with-kernel=" + request.with_kernel);
   if (!request.script.empty()) words.insert(words.end(), {"-p", request.script});
   if (request.is_unsafe) words.push_back("--unsafe");
   if (!request.command.empty()) words.push_back("--");

@@ -25,9 +25,10 @@ namespace kevt::session {
 struct TracerRequest {
   std::vector<std::string> command;  // the directory stays when the command has ended
   std::vector<pid_t> pids;
-  std::string runtime;   // "bpf" or "kmod": the kernel
-  bool follows = false;  // also trace programs that it starts or becomes by exec
-  std::string script;    // a script to apply before the program runs; empty: none
+  std::string runtime;      // "bpf" or "kmod": the kernel
+  bool follows = false;     // also trace programs that it starts or becomes by exec
+  std::string with_kernel;  // the runtime that traces the kernel beside it: "auto", "bpf", "kmod"; empty: none
+  std::string script;       // a script to apply before the program runs; empty: none
   bool is_unsafe = false;
 };
 

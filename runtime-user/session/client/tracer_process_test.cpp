@@ -61,6 +61,8 @@ TEST_F(TracerProcessTest, ItsWordsAreTheRequest) {
   EXPECT_THAT(words({.command = {"prog", "a b", "--pid"}}), ElementsAre("--keep", "--", "prog", "a b", "--pid"));
   EXPECT_THAT(words({.pids = {7, 8}, .follows = true}), ElementsAre("--pid", "7,8", "--follow-forks"));
   EXPECT_THAT(words({.runtime = "bpf", .follows = true}), ElementsAre("--runtime", "bpf"));
+  EXPECT_THAT(words({.pids = {7}, .with_kernel = "kmod"}), ElementsAre("--pid", "7", "--with-kernel=kmod"));
+  EXPECT_THAT(words({.runtime = "bpf", .with_kernel = "bpf"}), ElementsAre("--runtime", "bpf"));
   EXPECT_THAT(words({.pids = {7}, .script = "s.kevo", .is_unsafe = true}),
               ElementsAre("--pid", "7", "-p", "s.kevo", "--unsafe"));
 }

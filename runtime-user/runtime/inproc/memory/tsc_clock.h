@@ -11,7 +11,8 @@ namespace kevt::inproc {
 // tens of nanoseconds.
 class TscClock {
  public:
-  // Whether the counter runs at a constant rate on all CPUs (constant_tsc and nonstop_tsc).
+  // Whether the counter runs at a constant rate on all CPUs: they say so (constant_tsc and nonstop_tsc), or it is the
+  // kernel's clock source.
   static bool is_usable();
 
   void sample();
