@@ -4,9 +4,9 @@
  *
  *   key words | count | sums      rounded up to a power of two of bytes
  *
- * A hit writes a slot in this order: the words of a new key, the sums, the count.  A slot whose count word is 0 is
- * free.  Once it is not 0, the key stays and the numbers only grow, so a reader needs no lock: it takes the difference
- * to what it read before.
+ * A hit writes a slot in this order: the words of a new key, the sums, the count.  A sum may be a greatest word instead
+ * (model::Kept).  A slot whose count word is 0 is free.  Once it is not 0, the key stays and the numbers only grow, so
+ * a reader needs no lock: it takes the difference to what it read before.
  *
  * A thread's table has one writer, and so has a CPU's table where hits on the CPU do not interrupt each other.  In the
  * kernel, hits of user threads do: they share their CPU's table with the hits that come between.  There numbers are

@@ -178,8 +178,14 @@ Value* EventEmitter::find_entry(const ir::Aggregate& aggregate, BasicBlock* full
 // The count is increased last: a reader that sees the count grow sees the key, too.
 void EventEmitter::count_in(const ir::Aggregate& aggregate, Value* entry) {
   const std::size_t count = ir::key_words(program_, aggregate);
-  for (std::size_t i = 0; i < aggregate.sums.size(); ++i)
-    hooks_.add(b_, word_at(b_, entry, count + 1 + i), measured(aggregate.sums[i]));
+  for (std::size_t i = 0; i < aggregate.sums.size(); ++i) {
+    const ir::Measured& number = aggregate.sums[i];
+    Value* const word = word_at(b_, entry, count + 1 + i);
+    if (number.kept == model::Kept::Sum)
+      hooks_.add(b_, word, measured(number));
+    else
+      hooks_.raise(b_, word, b_.CreateXor(measured(number), b_.getInt64(model::encoded_for(number.kept))));
+  }
   hooks_.add_one(b_, word_at(b_, entry, count));
 }
 

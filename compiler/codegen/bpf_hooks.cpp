@@ -108,6 +108,14 @@ void BpfHooks::add(llvm::IRBuilder<>& b, Value* to, Value* amount) {
   b.CreateAtomicRMW(llvm::AtomicRMWInst::Add, to, amount, llvm::Align(8), llvm::AtomicOrdering::Monotonic);
 }
 
+// Only where hits are alone on their CPU: others would need a loop (HitAggregation leaves those to the reader).
+void BpfHooks::raise(llvm::IRBuilder<>& b, Value* number, Value* least) {
+  KEVT_ASSERT(input_.context != model::BpfContext::Uprobe);
+  Value* known = load(b, number, 64);
+  Value* greater = b.CreateSelect(b.CreateICmpULT(known, least), least, known);
+  b.CreateAlignedStore(greater, number, llvm::Align(8), true);
+}
+
 // ---- the function ---------------------------------------------------------------------------
 
 llvm::Function* BpfHooks::declare(const std::string& name, const ir::Program&) {

@@ -47,6 +47,7 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) override;
   void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) override;
   void add_one(llvm::IRBuilder<>& b, llvm::Value* number) override { add(b, number, b.getInt64(1)); }
+  void raise(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* least) override;
   llvm::Value* gate(llvm::IRBuilder<>& b, std::uint32_t sink) override;
   llvm::Value* inject(llvm::IRBuilder<>& b) override;
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;

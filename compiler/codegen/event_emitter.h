@@ -55,7 +55,7 @@ class TargetHooks {
   virtual llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) = 0;
 
   // Hit tables (common/abi/hit_table.h): hit_table() gives this hit's table of a HitTable slot; add() and add_one()
-  // increase a number in it.
+  // increase a number in it, and raise() makes it `least` if it is less, as unsigned numbers.
   struct HitTableShape {
     std::uint32_t bytes = 0;       // a power of two
     std::uint32_t near_bytes = 0;  // of the near part; equal to `bytes`: there is no such part
@@ -65,6 +65,7 @@ class TargetHooks {
   virtual llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
   virtual void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) = 0;
   virtual void add_one(llvm::IRBuilder<>& b, llvm::Value* number) = 0;
+  virtual void raise(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* least) = 0;
 };
 
 class EventEmitter {

@@ -20,6 +20,7 @@
 #include <cpuid.h>
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
 #include <array>
@@ -317,6 +318,26 @@ void NativeHooks::add(llvm::IRBuilder<>& b, Value* number, Value* amount) {
 }
 
 void NativeHooks::add_one(llvm::IRBuilder<>& b, Value* number) { increment(b, number, 0); }
+
+// A signal's hits may come between the look and the exchange, in the same table. New extremes are seldom: most hits
+// only compare.
+void NativeHooks::raise(llvm::IRBuilder<>& b, Value* number, Value* least) {
+  llvm::Function* function = b.GetInsertBlock()->getParent();
+  llvm::LLVMContext& context = b.getContext();
+  auto* look = llvm::BasicBlock::Create(context, "extreme", function);
+  auto* exchange = llvm::BasicBlock::Create(context, "new_extreme", function);
+  auto* done = llvm::BasicBlock::Create(context, "kept", function);
+  b.CreateBr(look);
+  b.SetInsertPoint(look);
+  llvm::LoadInst* known = b.CreateAlignedLoad(b.getInt64Ty(), number, llvm::Align(8), true);
+  b.CreateCondBr(b.CreateICmpULT(known, least), exchange, done, llvm::MDBuilder(context).createBranchWeights(1, 1000));
+  b.SetInsertPoint(exchange);
+  constexpr auto kOrder = llvm::AtomicOrdering::Monotonic;
+  Value* had =
+      b.CreateAtomicCmpXchg(number, known, least, llvm::Align(8), kOrder, kOrder, llvm::SyncScope::SingleThread);
+  b.CreateCondBr(b.CreateExtractValue(had, 1), done, look);
+  b.SetInsertPoint(done);
+}
 
 Value* NativeHooks::gate(llvm::IRBuilder<>& b, std::uint32_t sink) {
   Value* gates = read(b, event_, offsetof(kevt_event, gates), 32);

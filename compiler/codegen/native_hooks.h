@@ -65,6 +65,7 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* hit_table(llvm::IRBuilder<>& b, std::uint32_t slot) override;
   void add(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* amount) override;
   void add_one(llvm::IRBuilder<>& b, llvm::Value* number) override;
+  void raise(llvm::IRBuilder<>& b, llvm::Value* number, llvm::Value* least) override;
 
   // Reserves a record of `size` (i32) bytes and returns its first byte. Goes to `full` if there is no room.
   llvm::Value* reserve(llvm::IRBuilder<>& b, llvm::Value* size, llvm::BasicBlock* full);

@@ -303,7 +303,7 @@ std::vector<std::uint64_t> Run::measured(const std::vector<Measured>& numbers) {
     const std::uint64_t value = fetch(one.value).number;
     switch (one.measure) {
       case model::HitMeasure::Itself:
-        measured.push_back(value);
+        measured.push_back(value ^ model::encoded_for(one.kept));
         break;
       case model::HitMeasure::Log2:
         measured.push_back(model::log2_of(value, one.parameter));

@@ -44,7 +44,8 @@ enum class Outcome : std::uint8_t {
   Lost /* the record would be over kMaxRecordBytes */
 };
 
-// One count of an aggregate: its key, and the numbers that are added to its sums.
+// One count of an aggregate: its key, and the numbers that are added to its sums; or the words of which the greatest is
+// kept.
 struct Counted {
   std::vector<std::uint64_t> key, sums;
   friend bool operator==(const Counted&, const Counted&) = default;

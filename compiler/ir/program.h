@@ -172,14 +172,16 @@ struct Gate {
 struct Measured {
   ValueId value = 0;  // Integer; in a key, with Itself, also Text
   model::HitMeasure measure = model::HitMeasure::Itself;
-  std::uint64_t parameter = 0;  // Log2: the result for values over 2^63; Bucket: the width, not 0
+  std::uint64_t parameter = 0;          // Log2: the result for values over 2^63; Bucket: the width, not 0
+  model::Kept kept = model::Kept::Sum;  // sums only; with Itself
   friend bool operator==(const Measured&, const Measured&) = default;
 };
 constexpr bool takes_parameter(model::HitMeasure measure) {
   return measure == model::HitMeasure::Log2 || measure == model::HitMeasure::Bucket;
 }
 
-// Counts the hit under its key and adds to the key's sums, in the table that slot `table` names (HitTable).
+// Counts the hit under its key and adds to the key's sums, or to what else they keep, in the table that slot `table`
+// names (HitTable).
 struct Aggregate {
   std::uint32_t table = 0;  // index into Program::slots
   std::vector<Measured> keys, sums;

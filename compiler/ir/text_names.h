@@ -20,6 +20,7 @@ inline constexpr std::array<std::string_view, 7> kCompareWords = {"==", "!=", "<
 inline constexpr std::array<std::string_view, 4> kSlotWords = {"symbol", "file", "word", "hit_table"};
 
 // By HitMeasure; a number itself has none.
+inline constexpr std::array<std::string_view, 5> kKeptWords = {"", "least", "greatest", "sleast", "sgreatest"};
 inline constexpr std::array<std::string_view, 4> kMeasureWords = {"", "log2", "bucket", "loglinear"};
 
 // By GlobKind.

@@ -211,6 +211,8 @@ std::vector<Measured> read_numbers(TextCursor& in) {
     else if (in.take("loglinear"))
       one.measure = model::HitMeasure::LogLinear;
     if (takes_parameter(one.measure)) one.parameter = in.number();
+    for (std::size_t kept = 1; kept < kKeptWords.size(); ++kept)
+      if (in.take(kKeptWords[kept])) one.kept = static_cast<model::Kept>(kept);
     numbers.push_back(one);
   } while (in.take(","));
   return numbers;

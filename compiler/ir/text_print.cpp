@@ -144,6 +144,7 @@ std::string numbers_text(const std::vector<Measured>& numbers) {
   std::string out;
   for (const Measured& one : numbers) {
     out += fmt::format("{} v{}", out.empty() ? "" : ",", one.value);
+    if (one.kept != model::Kept::Sum) out += fmt::format(" {}", kKeptWords.at(static_cast<std::size_t>(one.kept)));
     if (one.measure == model::HitMeasure::Itself) continue;
     out += fmt::format(" {}", kMeasureWords.at(static_cast<std::size_t>(one.measure)));
     if (takes_parameter(one.measure)) out += fmt::format(" {}", one.parameter);

@@ -92,7 +92,7 @@ slot 1 = hit_table ""+1
 v0 = reg di
 v1 = string v0+0
 aggregate 0 by v0
-aggregate 1 by v1, v0 log2 64 sum v0, v0 bucket 10, v0 loglinear when v0 u> 5
+aggregate 1 by v1, v0 log2 64 sum v0, v0 bucket 10, v0 loglinear, v0 least, v0 sgreatest when v0 u> 5
 sink 0
 )";
   const Result<Program> program = parse(kText);

@@ -285,6 +285,9 @@ Problem check_numbers(const Program& program, const std::vector<Measured>& numbe
   for (const Measured& one : numbers) {
     if (one.measure > model::HitMeasure::LogLinear) return "measure does not exist";
     if (!takes_parameter(one.measure) && one.parameter != 0) return "a parameter is set without use";
+    if (one.kept > model::Kept::SignedGreatest) return "what is kept does not exist";
+    if (one.kept != model::Kept::Sum && one.measure != model::HitMeasure::Itself)
+      return "the least and the greatest are of plain numbers";
     if (one.measure == model::HitMeasure::Bucket && one.parameter == 0) return "a bucket of width 0";
     if (auto problem = check_use(program, one.value, ResultType::Integer)) return problem;
   }
@@ -302,6 +305,7 @@ Problem check_aggregate(const Program& program, const Aggregate& aggregate) {
   for (const Measured& key : aggregate.keys) {
     const bool is_text = key.value < program.values.size() && is_text_key(program.values[key.value].op);
     if (is_text && key == Measured{.value = key.value}) continue;
+    if (key.kept != model::Kept::Sum) return "a key is no least and no greatest";
     if (auto problem = check_numbers(program, {key})) return problem;
   }
   if (key_words(program, aggregate) + 1 + aggregate.sums.size() > KEVT_HIT_SLOT_WORDS)

@@ -189,6 +189,13 @@ TEST(Verify, Aggregates) {
   EXPECT_THAT(broken([](P p) { p.aggregates[0].keys[0].parameter = 1; }), Optional(HasSubstr("without use")));
   EXPECT_THAT(broken([](P p) { p.aggregates[0].keys[0].measure = model::HitMeasure::Bucket; }),
               Optional(HasSubstr("width 0")));
+  EXPECT_EQ(broken([](P p) { p.aggregates[0].sums[0].kept = model::Kept::SignedLeast; }), std::nullopt);
+  EXPECT_THAT(broken([](P p) { p.aggregates[0].keys[0].kept = model::Kept::Least; }), Optional(HasSubstr("a key is")));
+  EXPECT_THAT(broken([](P p) {
+                p.aggregates[0].sums[0].kept = model::Kept::Least;
+                p.aggregates[0].sums[0].measure = model::HitMeasure::LogLinear;
+              }),
+              Optional(HasSubstr("of plain numbers")));
   EXPECT_THAT(broken([](P p) { p.aggregates[0].sums.resize(KEVT_HIT_SLOT_WORDS - 1); }),
               Optional(HasSubstr("more than 64 words")));
   EXPECT_THAT(broken([](P p) { p.aggregates.push_back(p.aggregates[0]); }), Optional(HasSubstr("another's")));

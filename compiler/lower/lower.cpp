@@ -84,8 +84,10 @@ std::vector<ir::Measured> lower_numbers(const std::vector<model::HitHistogram::N
     std::uint64_t parameter = 0;
     if (number.measure == model::HitMeasure::Log2) parameter = number.log2_of_negatives;
     if (number.measure == model::HitMeasure::Bucket) parameter = number.width;
-    lowered.push_back(
-        {.value = lower_number(number, fields, values), .measure = number.measure, .parameter = parameter});
+    lowered.push_back({.value = lower_number(number, fields, values),
+                       .measure = number.measure,
+                       .parameter = parameter,
+                       .kept = number.kept});
   }
   return lowered;
 }

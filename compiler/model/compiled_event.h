@@ -80,6 +80,27 @@ struct InlineTriggers {
 
 inline constexpr std::size_t kMaxHitHistograms = 16;  // of one event
 
+// What a table's word keeps of the numbers of a key's hits: their sum; or the greatest of what encoded_for() makes of
+// them. A word begins with 0, which is less than any other.
+enum class Kept : std::uint8_t { Sum, Least, Greatest, SignedLeast, SignedGreatest };
+// The word of a number is `number ^ encoded_for(kept)`, so that the greatest word is that of the number that is asked
+// for; and the number of a word likewise.
+constexpr std::uint64_t encoded_for(Kept kept) {
+  constexpr std::uint64_t kSign = std::uint64_t{1} << 63;
+  switch (kept) {
+    case Kept::Sum:
+    case Kept::Greatest:
+      return 0;
+    case Kept::Least:
+      return ~std::uint64_t{0};
+    case Kept::SignedLeast:
+      return ~kSign;
+    case Kept::SignedGreatest:
+      return kSign;
+  }
+  return 0;
+}
+
 // A histogram of an event that hits count by themselves, without a record (docs/adr/0030).
 struct HitHistogram {
   // A number of the hit, as HistReader reads it from a record; a key may be a text.
@@ -93,6 +114,7 @@ struct HitHistogram {
     HitMeasure measure = HitMeasure::Itself;
     std::uint64_t width = 0;  // Bucket: width of a bucket
     std::uint64_t log2_of_negatives = 0;
+    Kept kept = Kept::Sum;  // sums only
   };
   std::uint64_t trigger = 0;  // Trigger::id of the histogram's trigger
   std::optional<FilterExpr> condition;
@@ -107,6 +129,7 @@ struct HitTable {
   std::uint64_t trigger = 0;  // HitHistogram::trigger
   std::uint32_t key_words = 1;
   std::uint32_t sum_words = 0;
+  std::uint64_t greatest = 0;  // bit i: word i of the sums keeps a greatest word instead (Kept)
 };
 
 struct CompiledEvent {

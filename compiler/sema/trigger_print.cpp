@@ -84,7 +84,8 @@ std::string name_text(const HistField& field) {
 
 std::string field_text(const HistField& field) {
   std::string text = name_text(field);
-  if (field.source == HistSource::Stacktrace) return field.modifier == model::HistModifier::Full ? text + ".full" : text;
+  if (field.source == HistSource::Stacktrace)
+    return field.modifier == model::HistModifier::Full ? text + ".full" : text;
   const bool shows_modifier = field.source != HistSource::Expression && field.source != HistSource::Reference;
   const std::string_view modifier = shows_modifier ? modifier_text(field) : "";
   if (!modifier.empty()) text += fmt::format(".{}", modifier);

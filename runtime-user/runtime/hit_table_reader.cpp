@@ -37,7 +37,8 @@ void HitTableReader::read_page(const std::uint64_t* table, std::uint64_t page, c
     for (std::size_t i = 0; i < key.size(); ++i) key[i] = now_in(now[slot + i]);
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const std::uint64_t sum = now_in(now[at + 1 + i]);
-      sums[i] = sum - std::exchange((*before)[at + 1 + i], sum);
+      const std::uint64_t known = std::exchange((*before)[at + 1 + i], sum);
+      sums[i] = shape.greatest >> i & 1 ? sum : sum - known;
     }
     const std::uint64_t hits = count - std::exchange((*before)[at], count);
     sink({.trigger = shape.trigger, .key = key, .hits = hits, .sums = sums});

@@ -69,6 +69,7 @@ struct HitCount {
   std::uint64_t trigger = 0;
   std::span<const std::uint64_t> key;  // valid until the callback returns, like `sums`; empty: hits that are lost
   std::uint64_t hits = 0;              // of this key; where it is empty, of hits without room in table and ring
+  // By how much sums have grown; of HitTable::greatest the words as they are, of all hits since the code was installed.
   std::span<const std::uint64_t> sums;
 };
 using HitCountSink = std::function<void(const HitCount&)>;

@@ -32,6 +32,7 @@ static struct bench_variant variants[] = {
     {.name = "counted", TWIN(work_counted), .base = "base", .is_on = 1},
     {.name = "measured", TWIN(work_measured), .base = "base", .is_on = 1},
     {.name = "loglinear", TWIN(work_loglinear), .base = "base", .is_on = 1},
+    {.name = "extremes", TWIN(work_extremes), .base = "base", .is_on = 1},
     {.name = "named", TWIN(work_named), .base = "base", .is_on = 1},
     {.name = "stacked", TWIN(work_stacked), .base = "base", .is_on = 1},
     {.name = "entry", TWIN(work_entry), .base = "base", .is_recording = 1, .is_on = 1},

@@ -11,6 +11,7 @@ RATIOS = [
     ("counted hit / rejected hit", "counted", "rejected", "max", 1.4, ("kevtrace",)),
     ("hit counted by log2, with a sum / rejected hit", "measured", "rejected", "max", 1.8, ("kevtrace",)),
     ("hit counted by a log-linear bucket / rejected hit", "loglinear", "rejected", "max", 1.8, ("kevtrace",)),
+    ("hit counted with its least and greatest / rejected hit", "extremes", "rejected", "max", 1.8, ("kevtrace",)),
     ("hit counted by a text / rejected hit", "named", "rejected", "max", 3.5, ("kevtrace",)),
     ("hit counted by a stack of 20 frames / rejected hit", "stacked", "rejected", "max", 60, ("kevtrace",)),
     ("LTTng tracepoint / accepted hit", "lttng_accepted", "accepted", "min", 6, ("kevtrace", "lttng")),
@@ -27,7 +28,7 @@ STARTUP_LIMIT_MS = 150
 INSTRUCTION_LIMITS = {"accepted": 200, "rejected": 60, "counted": 90}
 PAIR_LIMIT = 1.1  # two threads at once against one alone
 BATCH_LIMIT_MS = 1500  # to the first armed probe of 1,000
-KEVTRACE = ("accepted", "rejected", "counted", "measured", "loglinear", "named", "stacked", "entry", "return", "int3")
+KEVTRACE = ("accepted", "rejected", "counted", "measured", "loglinear", "extremes", "named", "stacked", "entry", "return", "int3")
 
 
 def is_valid(run):

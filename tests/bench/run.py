@@ -26,6 +26,7 @@ PROBES = [
     ("counted", "p:counted work_counted b=%si:s64 s=%dx:u64", "hist:keys=s"),  # one key of 8 bytes, always the same
     ("measured", "p:measured work_measured b=%si:s64 s=%dx:u64", "hist:keys=b.log2:vals=b"),
     ("loglinear", "p:loglinear work_loglinear b=%si:s64 s=%dx:u64", "hist:keys=b.loglinear"),
+    ("extremes", "p:extremes work_extremes b=%si:s64 s=%dx:u64", "hist:keys=s:vals=b.min,b.max"),
     ("named", "p:named work_named s=+0(%dx):string", "hist:keys=s"),  # 15 letters and the NUL
     ("stacked", "p:stacked work_stacked a=%di:s32", "hist:keys=stacktrace"),  # 20 frames
     ("entry", "p:entry work_entry a=%di:s32", None),

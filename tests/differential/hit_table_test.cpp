@@ -28,7 +28,7 @@ class HitTableTest : public testing::Test {
   }
   // One event, whose keys are rdi and, where there are two, rsi; it sums rdx.
   void make(std::size_t keys) {
-    auto program = ir::parse(keys == 1 ? R"(
+    install(keys == 1 ? R"(
 program entry fixed 24
 slot 0 = hit_table ""+0
 v0 = reg di
@@ -37,7 +37,7 @@ store int8 v0 @16
 aggregate 0 by v0 sum v1
 sink 0
 )"
-                                       : R"(
+                      : R"(
 program entry fixed 24
 slot 0 = hit_table ""+0
 v0 = reg di
@@ -47,13 +47,16 @@ store int8 v0 @16
 aggregate 0 by v0, v2 sum v1
 sink 0
 )");
+    shape_ = {.trigger = 1, .key_words = static_cast<std::uint32_t>(keys), .sum_words = 1};
+  }
+  void install(const char* text) {
+    auto program = ir::parse(text);
     ASSERT_TRUE(program) << program.error().message();
     auto events = install_batch(*session_, {*std::move(program)});
     ASSERT_TRUE(events) << events.error().message();
     event_ = std::move(events->front());
     machine_.slots.resize(1);
     load_event(*session_, *event_, machine_);
-    shape_ = {.trigger = 1, .key_words = static_cast<std::uint32_t>(keys), .sum_words = 1};
   }
   void hit(std::uint64_t a, std::uint64_t b, std::uint64_t bytes) {
     kevt_registers registers{};
@@ -99,6 +102,60 @@ TEST_F(HitTableTest, EveryHitOfFewKeysIsCountedThere) {
   EXPECT_EQ(read, expected);
   EXPECT_EQ(counts().aggregated, 20000u);
   EXPECT_EQ(drain_all(*session_).size(), 0u);
+}
+
+// The least and the greatest, with and without a sign, as they are at any reading.
+TEST_F(HitTableTest, ExtremesAreKept) {
+  install(R"(
+program entry fixed 24
+slot 0 = hit_table ""+0
+v0 = reg di
+v1 = reg dx
+store int8 v0 @16
+aggregate 0 by v0 sum v1 least, v1, v1 greatest, v1 sleast, v1 sgreatest
+sink 0
+)");
+  shape_ = {.trigger = 1, .key_words = 1, .sum_words = 5, .greatest = 0b11101};
+  struct Extremes {
+    std::uint64_t hits = 0, sum = 0, least = ~0ull, greatest = 0;
+    std::int64_t signed_least = INT64_MAX, signed_greatest = INT64_MIN;
+    bool operator==(const Extremes&) const = default;
+  };
+  Random random(test_seed());
+  SCOPED_TRACE(testing::Message() << "KEVT_SEED=" << test_seed());
+  std::map<std::uint64_t, Extremes> expected, read;
+  const auto look = [&] {
+    session_->hit_tables().read(session_->hit_table(0), shape_, [&](const runtime::HitCount& count) {
+      const auto number = [&](std::size_t i, model::Kept kept) { return count.sums[i] ^ model::encoded_for(kept); };
+      Extremes& one = read[count.key.front()];
+      one.hits += count.hits;
+      one.sum += count.sums[1];
+      one.least = number(0, model::Kept::Least);
+      one.greatest = number(2, model::Kept::Greatest);
+      one.signed_least = static_cast<std::int64_t>(number(3, model::Kept::SignedLeast));
+      one.signed_greatest = static_cast<std::int64_t>(number(4, model::Kept::SignedGreatest));
+    });
+  };
+  for (int i = 0; i < 20000; ++i) {
+    // Among others 0, -1 and the numbers at both ends of the sign.
+    constexpr std::uint64_t kOdd[] = {0, ~0ull, 1ull << 63, (1ull << 63) - 1};
+    const std::uint64_t key = below(random, 300);
+    const std::uint64_t value = one_in(random, 50) ? kOdd[below(random, 4)] : random() >> below(random, 64);
+    hit(key, 0, value);
+    Extremes& one = expected[key];
+    ++one.hits;
+    one.sum += value;
+    one.least = std::min(one.least, value);
+    one.greatest = std::max(one.greatest, value);
+    one.signed_least = std::min(one.signed_least, static_cast<std::int64_t>(value));
+    one.signed_greatest = std::max(one.signed_greatest, static_cast<std::int64_t>(value));
+    if (!one_in(random, 500)) continue;
+    look();
+    ASSERT_EQ(read, expected);
+  }
+  look();
+  EXPECT_EQ(read, expected);
+  EXPECT_EQ(counts().aggregated, 20000u);
 }
 
 // More keys than a table has room for: those that find none are records.

@@ -38,7 +38,7 @@ class Advice(ProcessTest):
         for definition in ("p vfs_read", "r:got vfs_read $retval", "p vfs_read count=%dx"):
             for verb, status in ((("run",), 3), (("explain",), 3), (("cost",), 3)):
                 text = self.refused(definition, verb=verb, status=status)
-                self.assertIn("no function `vfs_read`: it is a function of the kernel, which `--runtime bpf` traces", text)
+                self.assertIn("no function `vfs_read`: it is a function of the kernel, which `--runtime bpf` and `--with-kernel` trace", text)
                 self.assertNotIn("fts_read", text)
         self.assertIn("near it", self.refused("p brief:leef"))
         self.assertIn("near it", self.refused("p libc:vfs_read"), "who names a library means it")

@@ -238,6 +238,27 @@ class CountedInARun(ProcessTest):
         self.assertEqual(done.returncode, 1)
         self.assertIn(b"openmetrics is one exposition of the whole run: leave --interval out", done.stderr)
 
+    def test_extremes(self):
+        """At the hit; with intervals by the reader."""
+        with self.subTest(KEVT_SEED=SEED):
+            histogram = "counted:keys=key:vals=key.min,amount.min,amount.max,key.max,amount.avg"
+            pattern = (r"^\{ key: +(\d+) \} hitcount: +(\d+)  key \(min\): +(\d+)  amount \(min\): +(\d+)  amount \(max\): +(\d+)  key \(max\): +(\d+)"
+                       r"  amount \(avg\): +([\d.]+)$")
+            want, text, err = self.run_with(40, "--hist", histogram)
+            self.assertIn(f"counted: hits {TOTAL} = recorded 0 + aggregated {TOTAL} + filtered 0 + lost 0 + missed 0\n", err)
+            rows = re.findall(pattern, text, re.M)
+            self.assertEqual(len(rows), 40)
+            for key, hits, least_key, least, greatest, greatest_key, mean in rows:
+                calls, amount = want[int(key)]
+                self.assertEqual((int(hits), least_key, greatest_key, least, greatest), (calls, key, key, "0", "7"))
+                self.assertEqual(mean, f"{amount / calls:.2f}")
+            want, text, err = self.run_with(40, "--hist", histogram, "--interval", "0.05", "--buffer", "65536", calls=CALLS // 50)
+            _, aggregated, lost = self.account(err)
+            rows = re.findall(pattern, text, re.M)
+            self.assertEqual(sum(int(row[1]) for row in rows), aggregated)
+            self.assertEqual(aggregated + lost, TOTAL // 50)
+            self.assertTrue(all(row[0] == row[2] == row[5] and int(row[3]) <= float(row[6]) <= int(row[4]) for row in rows))
+
     def test_top_keys(self):
         """Of more keys than are kept: within the errors that the table says."""
         with self.subTest(KEVT_SEED=SEED):

@@ -1,8 +1,8 @@
 // An event's hits count histograms by themselves if nothing else is wanted of the hits:
 //
 //   one instance alone has the event on, softly off, for its own histograms and nothing else
-//   each of these histograms is made of numbers, texts and the stack of the hit: no time stamps, variables, actions,
-//   and no least or greatest value, which no difference of two readings has
+//   each of these histograms is made of numbers, texts and the stack of the hit: no time stamps, variables, actions
+//   the least and the greatest are of all hits: their histogram was never cleared, and no interval has ended
 //   every target's runtime takes such code, for so many of them
 //
 // Gates do not matter: a histogram counts while tracing is off. set_event_pid does, and is left to the reader. A hit
@@ -41,6 +41,8 @@ std::optional<model::HitMeasure> measure_of(HistModifier modifier) {
     case HistModifier::Percent:
     case HistModifier::Graph:
     case HistModifier::Average:
+    case HistModifier::Least:
+    case HistModifier::Greatest:
       return model::HitMeasure::Itself;
     case HistModifier::Log2:
       return model::HitMeasure::Log2;
@@ -49,13 +51,24 @@ std::optional<model::HitMeasure> measure_of(HistModifier modifier) {
     case HistModifier::LogLinear:
       return model::HitMeasure::LogLinear;
     case HistModifier::Usecs:
-    case HistModifier::Least:
-    case HistModifier::Greatest:
     case HistModifier::Stacktrace:
     case HistModifier::Full:
       return std::nullopt;
   }
   return std::nullopt;
+}
+
+bool is_extreme(const model::HistField& value) {
+  return value.modifier == HistModifier::Least || value.modifier == HistModifier::Greatest;
+}
+
+bool has_extremes(const model::Histogram& histogram) { return std::ranges::any_of(histogram.values, is_extreme); }
+
+model::Kept kept_of(const model::HistField& value) {
+  if (value.modifier == HistModifier::Least) return value.is_signed ? model::Kept::SignedLeast : model::Kept::Least;
+  if (value.modifier == HistModifier::Greatest)
+    return value.is_signed ? model::Kept::SignedGreatest : model::Kept::Greatest;
+  return model::Kept::Sum;
 }
 
 bool is_whole_number(const model::RecordField& field) {
@@ -122,8 +135,9 @@ std::optional<Number> stack_key_of(const model::HistField& field, std::span<Trac
 bool add_numbers(const std::vector<model::HistField>& fields, const model::Histogram& histogram,
                  const model::RecordLayout& layout, std::vector<Number>& to) {
   for (const model::HistField& field : fields) {
-    const auto number = number_of(field, histogram, layout);
+    auto number = number_of(field, histogram, layout);
     if (!number) return false;
+    number->kept = kept_of(field);
     to.push_back(*number);
   }
   return true;
@@ -230,12 +244,18 @@ std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) co
   if (!instance || instance->pids || instance->refused_pids) return {};
   const EventState* const state = instance->find_state(event.id);
   if (state->softly_on || is_switched_by_triggers(event)) return {};
+  // In the kernel, hits of programs interrupt each other in one table.
+  const auto is_native = [](TracedTarget* target) {
+    return target->runtime().capabilities().code == model::CodeKind::Native;
+  };
   std::size_t most = model::kMaxHitHistograms;
   const auto targets = state_.code.installed().targets_of(event);
   for (TracedTarget* target : targets) most = std::min(most, target->runtime().capabilities().hit_histograms);
+  const bool keeps_extremes = !event.is_of_program() || std::ranges::all_of(targets, is_native);
   std::vector<model::HitHistogram> histograms;
   for (const model::Trigger& trigger : instance->triggers.of(event.full_name())) {
     if (trigger.kind != model::TriggerKind::Hist) return {};
+    if (has_extremes(trigger.histogram) && (given_up_.contains(trigger.histogram.id) || !keeps_extremes)) return {};
     auto histogram = histogram_of(trigger, event.layout, targets);
     if (!histogram) return {};
     if (trigger.state != model::HistState::Active) continue;
@@ -261,6 +281,10 @@ void HitAggregation::retire(const TracedEvent& event) {
   });
 }
 
+bool HitAggregation::give_up(const model::Histogram& histogram) {
+  return has_extremes(histogram) && given_up_.insert(histogram.id).second;
+}
+
 // Counts of a histogram that was removed meanwhile are dropped.
 void HitAggregation::collect() {
   for (const std::uint32_t id : counted_) {
@@ -276,8 +300,11 @@ void HitAggregation::collect() {
           continue;
         }
         const std::string key = key_bytes(trigger->histogram, count.key, target);
+        std::vector<std::uint64_t> sums(count.sums.begin(), count.sums.end());
+        for (std::size_t i = 0; i < sums.size(); ++i)
+          sums[i] ^= model::encoded_for(kept_of(trigger->histogram.values[i]));
         instance->histograms.merge(trigger->histogram,
-                                   {key, count.hits, count.sums, comm_of(trigger->histogram, count.key, target)});
+                                   {key, count.hits, sums, comm_of(trigger->histogram, count.key, target)});
       }
     });
   }

@@ -29,13 +29,17 @@ class HitAggregation {
   void retire(const TracedEvent& event);
   // Adds what hits have counted since the last call to the histograms of the instances.
   void collect();
+  // Called before the counts of a histogram are set to 0: a table's least and greatest numbers are of all hits, so from
+  // now on the reader has to count. True: the events that count into it need other code.
+  bool give_up(const model::Histogram& histogram);
 
  private:
   const Instance* only_instance_of(const TracedEvent& event) const;
   bool is_switched_by_triggers(const TracedEvent& event) const;
 
   TracingState& state_;
-  std::set<std::uint32_t> counted_;  // ids of events
+  std::set<std::uint32_t> counted_;   // ids of events
+  std::set<std::uint64_t> given_up_;  // ids of histograms
 };
 
 }  // namespace kevt::engine

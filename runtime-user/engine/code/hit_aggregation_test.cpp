@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
 #include <cstring>
 
 #include "runtime-user/engine/tracing.h"
@@ -76,6 +77,31 @@ TEST_F(HitAggregationTest, WhatFindsNoRoomIsTheReaders) {
   EXPECT_EQ(all.aggregated, 12u);
   EXPECT_EQ(all.lost, 3u);
   EXPECT_EQ(all.recorded + all.filtered, 0u);
+}
+
+// A table keeps them of all hits, so a histogram that was cleared is the reader's.
+TEST_F(HitAggregationTest, ExtremesAreKeptUntilTheyAreCleared) {
+  const auto word = [](std::int64_t number, model::Kept kept) {
+    return static_cast<std::uint64_t>(number) ^ model::encoded_for(kept);
+  };
+  const auto least = [&](std::int64_t number) { return word(number, model::Kept::SignedLeast); };
+  const auto greatest = [&](std::int64_t number) { return word(number, model::Kept::SignedGreatest); };
+  trigger("cl", "hist:keys=fd:vals=fd.min,fd.max,fd.avg");
+  ASSERT_EQ(tables("cl"), 1u);
+  count("cl", -3, 2, {least(-7), greatest(-1), static_cast<std::uint64_t>(-8)});
+  EXPECT_THAT(text("cl"),
+              HasSubstr("hitcount:          2  fd (min):         -7  fd (max):         -1  fd (avg):      -4.00\n"));
+  count("cl", -3, 1, {least(-7), greatest(5), 5});
+  EXPECT_THAT(text("cl"),
+              HasSubstr("hitcount:          3  fd (min):         -7  fd (max):          5  fd (avg):      -1.00\n"));
+  trigger("cl", "hist:keys=fd:vals=fd.min,fd.max,fd.avg:clear");
+  EXPECT_EQ(tables("cl"), 0u);
+  EXPECT_THAT(text("cl"), EndsWith("    Hits: 0\n    Entries: 0\n    Dropped: 0\n"));
+  EXPECT_TRUE(tracing_.triggers().truncate(tracing_.top(), event("cl")));
+  trigger("cl", "hist:keys=fd:vals=fd.min");
+  EXPECT_EQ(tables("cl"), 1u) << "another histogram";
+  tracing_.triggers().take_histograms(tracing_.top(), std::array{&event("cl")}, TriggerFiles::HistForms::Texts);
+  EXPECT_EQ(tables("cl"), 0u) << "intervals begin anew";
 }
 
 TEST_F(HitAggregationTest, WhatTheHitDoesNotHaveIsTheReaders) {

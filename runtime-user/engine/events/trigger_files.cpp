@@ -107,8 +107,10 @@ Result<void> TriggerFiles::apply(Instance& instance, const sema::TriggerStep& st
   if (const auto* cleared = std::get_if<sema::ClearHist>(&step)) {
     const auto all = instance.triggers.of(cleared->event);
     const auto it = std::ranges::find(all, cleared->id, &model::Trigger::id);
-    if (it != all.end()) instance.histograms.clear(it->histogram);
-    return {};
+    if (it == all.end()) return {};
+    auto done = give_up_at_hits(instance, it->histogram);
+    instance.histograms.clear(it->histogram);
+    return done;
   }
   instance.triggers.apply(step);
   const auto* state = std::get_if<sema::SetHistState>(&step);
@@ -204,8 +206,28 @@ std::uint64_t TriggerFiles::hist_hits(const Instance& instance, const TracedEven
   return hits;
 }
 
+Result<void> TriggerFiles::give_up_at_hits(Instance& instance, const model::Histogram& histogram) {
+  if (!aggregation_.give_up(histogram)) return {};
+  const auto counts_into = [&](const model::Trigger& one) {
+    return one.kind == model::TriggerKind::Hist && one.histogram.id == histogram.id;
+  };
+  std::vector<const TracedEvent*> counting;
+  for (const auto& [owner, triggers] : instance.triggers.events())
+    if (std::ranges::any_of(triggers, counts_into))
+      if (const TracedEvent* event = state_.events.find(owner.system, owner.event)) counting.push_back(event);
+  auto done = switcher_.sync(counting);
+  records_.drain();
+  aggregation_.collect();
+  return done;
+}
+
+// Code that cannot be exchanged goes on with its tables: its least and greatest numbers are then those of all hits.
 TriggerFiles::HistReading TriggerFiles::take_histograms(Instance& instance, std::span<const TracedEvent* const> events,
                                                         HistForms forms) {
+  if (!records_.is_finished())  // another reading will come
+    for (const TracedEvent* event : events)
+      for (const model::Trigger& trigger : instance.triggers.of(event->full_name()))
+        if (trigger.kind == model::TriggerKind::Hist) (void)give_up_at_hits(instance, trigger.histogram);
   aggregation_.collect();
   HistReading reading;
   const std::string head = instance.name.empty() ? "" : instance.name + '/';

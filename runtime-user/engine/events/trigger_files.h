@@ -47,6 +47,8 @@ class TriggerFiles {
  private:
   Result<void> add(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
   Result<void> remove(Instance& instance, const model::EventName& owner, const model::Trigger& trigger);
+  // To be called before the histogram's counts are set to 0: HitAggregation::give_up(), and other code for its events.
+  Result<void> give_up_at_hits(Instance& instance, const model::Histogram& histogram);
   static void start_histograms_over(Instance& instance, std::span<const TracedEvent* const> events);
   std::vector<const target::TargetEnv*> envs() const;
   std::string collected_text(const Instance& instance, const TracedEvent& event) const;

@@ -127,7 +127,9 @@ void HistogramSet::merge(const Histogram& histogram, const Counted& counted) {
   HistEntry* const entry = found->second.count(counted.key, counted.comm, counted.hits);
   if (!entry) return;
   KEVT_ASSERT(counted.sums.size() == entry->sums.size());
-  for (std::size_t i = 0; i < entry->sums.size(); ++i) entry->sums[i] += counted.sums[i];
+  const bool is_first = entry->own_hits() == counted.hits;
+  for (std::size_t i = 0; i < entry->sums.size(); ++i)
+    entry->sums[i] = model::fold_value(histogram.values[i], entry->sums[i], counted.sums[i], is_first);
 }
 
 void HistogramSet::drop(const Histogram& histogram, std::uint64_t hits) {
