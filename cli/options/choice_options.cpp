@@ -1,5 +1,7 @@
 #include "cli/options/choice_options.h"
 
+#include "cli/exit_status.h"
+
 namespace kevt::cli {
 
 void add_process_choice(CLI::App& verb, session::ProcessChoice& choice) {
@@ -16,10 +18,12 @@ void add_process_choice(CLI::App& verb, session::ProcessChoice& choice) {
       ->allow_extra_args(false);
 }
 
-void take_process_choice(const session::ProcessChoice& choice, std::vector<int>& pids) {
+void take_process_choice(const session::ProcessChoice& choice, const std::vector<std::string>& command,
+                         std::vector<int>& pids) {
   if (choice.empty()) return;
+  if (!command.empty()) throw CLI::ValidationError(choice.text(), "CMD and running processes exclude each other");
   const auto chosen = session::chosen_processes(choice);
-  if (chosen.empty()) throw CLI::ValidationError(choice.text(), "no process fits");
+  if (chosen.empty()) throw CLI::RuntimeError(choice.text() + ": no process fits", kFailed);
   pids.insert(pids.end(), chosen.begin(), chosen.end());
 }
 

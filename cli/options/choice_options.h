@@ -2,6 +2,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+#include <string>
 #include <vector>
 
 #include "runtime-user/session/process_choice.h"
@@ -9,7 +10,9 @@
 namespace kevt::cli {
 
 void add_process_choice(CLI::App& verb, session::ProcessChoice& choice);
-// Adds the processes that are meant to `pids`. Throws a CLI::ValidationError if none is.
-void take_process_choice(const session::ProcessChoice& choice, std::vector<int>& pids);
+// Adds the processes that are meant to `pids`. Throws a CLI::ValidationError if there is a command, too, and a
+// CLI::RuntimeError if no process is meant.
+void take_process_choice(const session::ProcessChoice& choice, const std::vector<std::string>& command,
+                         std::vector<int>& pids);
 
 }  // namespace kevt::cli

@@ -102,7 +102,7 @@ void add_run(CLI::App& app, RunOptions& run) {
       run.definition_files.push_back(run.command.front());
       run.command.erase(run.command.begin());
     }
-    take_process_choice(run.choice, run.pids);
+    take_process_choice(run.choice, run.command, run.pids);
     if (run.command.empty() && run.pids.empty() && run.definition_files.empty() && run.enabled.empty() &&
         !runtime::traces_whole_machine(run.runtime))
       throw CLI::RequiredError("CMD");
@@ -361,6 +361,10 @@ int finish(const CLI::App& app, const CLI::ParseError& error, const std::string&
   if (error.get_exit_code() == 0) {
     app.exit(error);
     return kOk;
+  }
+  if (dynamic_cast<const CLI::RuntimeError*>(&error)) {  // the command line is right
+    print_to(messages(), "kevtrace: error: {}\n", error.what());
+    return error.get_exit_code();
   }
   const auto verbs = app.get_subcommands();
   std::string text = error.what();

@@ -39,7 +39,7 @@ void add_mount(CLI::App& app, MountVerbOptions& mount) {
   verb->final_callback([&mount, verb] {
     take_instances(*verb, mount.defined);
     const bool kernel = runtime::traces_whole_machine(mount.runtime);
-    take_process_choice(mount.choice, mount.pids);
+    take_process_choice(mount.choice, mount.command, mount.pids);
     if (kernel && !mount.pids.empty())
       throw CLI::ValidationError("--pid", "--runtime " + mount.runtime + " traces the whole machine");
     if (kernel && !mount.defined.with_kernel.empty())

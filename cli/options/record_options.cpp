@@ -174,7 +174,7 @@ void add_question(CLI::App& verb, QuestionOptions& source) {
 }
 
 void require_source(QuestionOptions& source) {
-  take_process_choice(source.run.choice, source.run.pids);
+  take_process_choice(source.run.choice, source.run.command, source.run.pids);
   const RunOptions& run = source.run;
   const bool is_live =
       !run.command.empty() || !run.pids.empty() || !run.definition_files.empty() || !run.definitions.empty();

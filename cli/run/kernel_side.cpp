@@ -35,6 +35,15 @@ void raise_file_limit() {
   setrlimit(RLIMIT_NOFILE, &limit);
 }
 
+void close_statics(session::KernelTarget& target, std::size_t open, const Reporter& report) {
+  constexpr unsigned kCloseMs = 20;        // what it takes the kernel to close a static event (deferred_close.h)
+  constexpr std::size_t kManyEvents = 50;  // so many that it is seen
+  if (open < kManyEvents) return;
+  const pid_t closer = target.close_statics_behind();
+  report.status(fmt::format("all events are off; the kernel closes {} of its own, some {} ms each{}", open, kCloseMs,
+                            closer ? fmt::format(": process {} waits for that", closer) : ""));
+}
+
 std::optional<int> KernelSide::open(const std::string& runtime, std::uint64_t ring_bytes,
                                     std::optional<std::set<model::EventName>> statics,
                                     session::TracedProcesses& processes, const Reporter& report) {
@@ -77,12 +86,15 @@ void KernelSide::report_armed(engine::Tracing& tracing, const Reporter& report) 
                             names.empty() ? ": no probes" : names));
 }
 
-std::size_t KernelSide::stop(engine::Tracing& tracing, const Reporter& report) {
-  if (!target_) return 0;
+void KernelSide::stop(engine::Tracing& tracing, const Reporter& report) {
+  if (!target_) return;
   if (auto off = tracing.switcher().disarm_in(*target_); !off) report.error(off.error());
-  const std::size_t open = target_->switch_statics_off();
+  open_ = target_->switch_statics_off();
   target_->settle();
-  return open;
+}
+
+void KernelSide::close(const Reporter& report) {
+  if (target_) close_statics(*target_, open_, report);
 }
 
 }  // namespace kevt::cli

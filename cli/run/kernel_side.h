@@ -25,6 +25,10 @@ std::set<model::EventName> needed_statics(const RunRequest& request);
 // Each static event that is on takes a descriptor per CPU, and there are about 1,500 such events.
 void raise_file_limit();
 
+// Lets another process close the target's static events where there are so many that the user would wait; says so.
+// `open`: as KernelTarget::switch_statics_off() returned.
+void close_statics(session::KernelTarget& target, std::size_t open, const Reporter& report);
+
 class KernelSide {
  public:
   // Opens the kernel by this runtime, before `processes` has any. Returns an exit status if that failed; it has been
@@ -37,13 +41,14 @@ class KernelSide {
   std::vector<engine::TracedTarget*> beside(std::vector<engine::TracedTarget*> programs) const;
   // Says what is armed in the kernel.
   void report_armed(engine::Tracing& tracing, const Reporter& report) const;
-  // From now on nothing in the kernel hits: the next drain gets the rest. Returns how many static events are off but
-  // still open.
-  std::size_t stop(engine::Tracing& tracing, const Reporter& report);
-  pid_t close_statics_behind() { return target_->close_statics_behind(); }
+  // From now on nothing in the kernel hits: the next drain gets the rest.
+  void stop(engine::Tracing& tracing, const Reporter& report);
+  // At the very end: close_statics().
+  void close(const Reporter& report);
 
  private:
   std::unique_ptr<session::KernelTarget> target_;
+  std::size_t open_ = 0;  // static events that are off but still open
 };
 
 }  // namespace kevt::cli

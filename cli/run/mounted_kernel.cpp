@@ -1,6 +1,5 @@
 // The running kernel behind a mount: probes by bpf or kmod, static events by perf. A CMD starts once DIR is mounted;
 // the whole machine is traced.
-#include <fmt/format.h>
 #include <sys/utsname.h>
 #include <sys/wait.h>
 
@@ -19,9 +18,6 @@
 namespace kevt::cli {
 
 namespace {
-
-constexpr unsigned kCloseMs = 20;        // what it takes the kernel to close a static event (deferred_close.h)
-constexpr std::size_t kManyEvents = 50;  // so many that it is seen
 
 // The running kernel's dialect, with the forms that kevtrace runs whether the kernel has them or not.
 dialect::Dialect running_dialect() {
@@ -118,10 +114,7 @@ bool MountedKernel::leave() {
 
 int MountedKernel::exit_status() {
   const int status = status_of_command();
-  if (open_ < kManyEvents) return status;
-  const pid_t closer = target_->close_statics_behind();
-  report_.status(fmt::format("all events are off; the kernel closes {} of its own, some {} ms each{}", open_, kCloseMs,
-                             closer ? fmt::format(": process {} waits for that", closer) : ""));
+  close_statics(*target_, open_, report_);
   return status;
 }
 

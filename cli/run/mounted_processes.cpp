@@ -109,6 +109,7 @@ bool MountedProcesses::leave() {
 // Waits for CMD, our child, unless kevtrace was told to leave (SIGTERM): CMD then goes on without it. If a program that
 // CMD became could not be traced, its end is unknown.
 int MountedProcesses::exit_status() {
+  kernel_.close(report_);
   if (is_held_ || !options_.pids.empty()) return kOk;
   if (processes_.command().has_given_way()) return kFailed;
   inproc::InprocRuntime& runtime = processes_.command().runtime();

@@ -78,17 +78,25 @@ std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, 
   return with_environment({Origin::Started, std::move(*runtime), nullptr}, session, report, status);
 }
 
+Result<HeldProgram> attach_to(pid_t pid, const inproc::SessionOptions& session) {
+  auto runtime = KEVT_TRY(inproc::InprocRuntime::attach(pid, session));
+  runtime->go();
+  HeldProgram held{Origin::Running, std::move(runtime), nullptr};
+  if (auto added = add_environment(held, session); !added) {
+    end_held(held);
+    return std::unexpected(std::move(added.error()));
+  }
+  return held;
+}
+
 std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Notices& report,
                                           int& status) {
-  auto runtime = inproc::InprocRuntime::attach(pid, session);
-  if (!runtime) {
-    report.error(runtime.error());
-    const int why = runtime.error().errno_value();
-    status = why == EPERM || why == EOPNOTSUPP ? kMissing : kFailed;
-    return std::nullopt;
-  }
-  (*runtime)->go();
-  return with_environment({Origin::Running, std::move(*runtime), nullptr}, session, report, status);
+  auto held = attach_to(pid, session);
+  if (held) return std::move(*held);
+  report.error(held.error());
+  const int why = held.error().errno_value();
+  status = why == EPERM || why == EOPNOTSUPP ? kMissing : kFailed;
+  return std::nullopt;
 }
 
 namespace {

@@ -32,7 +32,9 @@ struct HeldProgram {
 std::optional<HeldProgram> launch_held(const std::vector<std::string>& command, const inproc::SessionOptions& session,
                                        const Notices& report, int& status);
 
-// Attaches to a running process. The process goes on running while definitions are compiled.
+// Attaches to a running process. The process goes on running while definitions are compiled. EBUSY: a tracer has it.
+Result<HeldProgram> attach_to(pid_t pid, const inproc::SessionOptions& session);
+// The same; reports as launch_held().
 std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Notices& report,
                                           int& status);
 

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
 #include "common/proc.h"
@@ -97,34 +98,18 @@ void TracedProcesses::follow(engine::Tracing& tracing) {
   let_go_of_ended(tracing);
 }
 
-namespace {
-
-// Keeps why an attempt failed.
-class Attempt final : public Notices {
- public:
-  using Notices::error;
-  void error(const std::string& message) const override { why = message; }
-  void status(const std::string&) const override {}
-  mutable std::string why;
-};
-
-}  // namespace
-
 // A forked child of a traced process has its parent's probes, and is not attached to.
 void TracedProcesses::look_for_chosen(engine::Tracing& tracing) {
   using Clock = std::chrono::steady_clock;
   constexpr auto kLookEvery = std::chrono::milliseconds(100);
-  constexpr std::string_view kIsTraced = "is traced by kevtrace already";
   if (Clock::now() - looked_ < kLookEvery) return;
   const auto known = std::exchange(known_, {});  // those that have ended are forgotten
   for (const pid_t pid : chosen_processes(choice_)) {
     const auto process = *known_.emplace(pid, proc::start_time(pid)).first;
     if (known.contains(process)) continue;
-    const Attempt attempt;
-    int status = 0;
-    auto held = attach_running(pid, session_, attempt, status);
+    auto held = attach_to(pid, session_);
     if (!held) {
-      if (!attempt.why.contains(kIsTraced)) report_.status("not traced: " + attempt.why);
+      if (held.error().errno_value() != EBUSY) report_.status("not traced: " + held.error().message());
       continue;
     }
     join(std::move(*held), tracing);

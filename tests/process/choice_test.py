@@ -127,8 +127,8 @@ class Chosen(PlaceTest):
     def test_none_fits(self):
         for words in (["--comm", "nosuch" + self.name], ["--container", "0123456789ab"], ["--cgroup", "/nosuch/group"]):
             done = subprocess.run([KEVTRACE, "run", *words, "-e", "p libc:open64"], capture_output=True, text=True, timeout=60)
-            self.assertEqual(done.returncode, 2)
-            self.assertIn("no process fits", done.stderr)
+            self.assertEqual(done.returncode, 1)
+            self.assertRegex(done.stderr, "^kevtrace: error: --.*: no process fits\n$")
         done = subprocess.run([KEVTRACE, "run", "--comm", self.name, "-e", "p libc:open64", "--", "/bin/true"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 2)
 
