@@ -310,8 +310,7 @@ void HistogramPanel::showPicture() {
   HistogramPicture picture = pictureOf(*shown, group, is_scale ? picture_->roomForRanges() : kMostEntries);
   QString text = tr("%1 hits, %2 entries").arg(grouped(shown->hits()), grouped(shown->order().size()));
   if (shown->dropped()) text += tr(", %1 dropped").arg(grouped(shown->dropped()));
-  if (const auto most = shown->head().others_at_most)
-    text += tr(", no other has more than %1 hits").arg(grouped(*most));
+  if (const auto most = shown->head().others_at_most) text += tr(", any other %1 or fewer").arg(grouped(*most));
   if (const auto values = percentilesOf(*shown, group))
     text += tr(" · p50 %1 · p90 %2 · p99 %3 · max %4")
                 .arg(grouped((*values)[0]), grouped((*values)[1]), grouped((*values)[2]), grouped((*values)[3]));

@@ -49,7 +49,7 @@ double together(const HistFileColumn& column, const HistFileRow& all, std::size_
   if (column.modifier == "min") return std::min(had, fresh);
   if (column.modifier == "max") return std::max(had, fresh);
   if (column.modifier != "avg") return had + fresh;
-  const auto before = static_cast<double>(all.hits), now = static_cast<double>(row.hits);
+  const auto before = static_cast<double>(all.at_least), now = static_cast<double>(row.at_least);
   return before + now > 0 ? (had * before + fresh * now) / (before + now) : 0;
 }
 
@@ -96,11 +96,8 @@ void HistogramTrack::addSlice(Slice slice) {
 
 void HistogramTrack::takeTotals(double at_s, record::HistFileTable table) {
   const bool was_cleared = table.hits < hits_;
-  std::vector<std::uint64_t> before(entries_.size());
-  for (std::size_t i = 0; i < entries_.size(); ++i) {
-    if (!was_cleared) before[i] = entries_[i].hits;
-    entries_[i].hits = entries_[i].at_least = 0;
-  }
+  if (was_cleared) std::ranges::fill(seen_, 0);
+  for (HistFileRow& entry : entries_) entry.hits = entry.at_least = 0;
   Slice slice{last_s_, at_s, {}};
   order_.clear();
   for (HistFileRow& row : table.rows) {
@@ -110,8 +107,9 @@ void HistogramTrack::takeTotals(double at_s, record::HistFileTable table) {
     entries_[entry].at_least += row.at_least;
     entries_[entry].values = std::move(row.values);
   }
+  seen_.resize(entries_.size());
   for (const std::uint32_t entry : order_) {
-    const std::uint64_t had = entry < before.size() ? before[entry] : 0, has = entries_[entry].hits;
+    const std::uint64_t has = entries_[entry].hits, had = std::exchange(seen_[entry], has);
     // Of `top=N` a count may have grown by hits of the key that made room.
     const std::uint64_t fresh = std::min(has > had ? has - had : has, entries_[entry].at_least);
     if (has != had && fresh != 0) slice.hits.emplace_back(entry, fresh);

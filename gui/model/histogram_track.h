@@ -50,6 +50,7 @@ class HistogramTrack {
   record::HistFileTable head_;
   std::vector<record::HistFileRow> entries_;
   std::vector<std::uint32_t> order_;
+  std::vector<std::uint64_t> seen_;  // by entry: its hits when it was last shown; of `top=N` it may be left out between
   std::unordered_map<std::string, std::uint32_t> by_keys_;
   std::deque<Slice> slices_;
   std::size_t cells_ = 0;

@@ -251,6 +251,7 @@ class Exposition {
 
   // The key whose bucket is `le`, where there is one such key.
   static std::optional<std::size_t> bucketed(const model::Histogram& histogram) {
+    if (histogram.top != 0) return std::nullopt;  // some of the buckets are not there
     std::optional<std::size_t> found;
     for (std::size_t i = 0; i < histogram.keys.size(); ++i) {
       const HistModifier modifier = histogram.keys[i].modifier;

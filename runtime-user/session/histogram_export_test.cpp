@@ -85,6 +85,7 @@ TEST(HistogramExport, TopKeysHaveTheirErrors) {
   EXPECT_THAT(json, HasSubstr(R"("hitcount":2,"at_least":2,"values":{"v.avg":2.00}}],"others_at_most":2})"));
   EXPECT_THAT(text(HistogramForm::Csv, {made}), HasSubstr("n.log2,hitcount,at_least,v.avg\n"
                                                           "g:e,1,0.000000,1.500000,a,main,64,5,3,3.00\n"));
+  EXPECT_THAT(text(HistogramForm::OpenMetrics, {made}), testing::Not(HasSubstr("distribution"))) << "not all buckets";
   made.trigger.histogram.keys.pop_back();
   const std::string metrics = text(HistogramForm::OpenMetrics, {made});
   EXPECT_THAT(metrics, HasSubstr("kevtrace_hits_total{event=\"g:e\",histogram=\"1\",id=\"a\",f_sym=\"main\"} 5\n"));

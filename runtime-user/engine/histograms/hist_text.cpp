@@ -204,7 +204,7 @@ class Text {
   // Behind what a kernel prints, as append_percentiles().
   void append_top() {
     if (const auto most = table_.others_at_most())
-      out_ += fmt::format("\nTop {}: no other key has more than {} hits\n", hist_.top, *most);
+      out_ += fmt::format("\nTop {}: hits of any other key: {} or fewer\n", hist_.top, *most);
   }
 
   // Behind what a kernel prints: no kernel has such keys.

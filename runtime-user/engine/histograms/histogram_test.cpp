@@ -59,14 +59,7 @@ class HistogramTest : public testing::Test {
     const std::size_t begin = all.find("\n#\n\n") + 4;
     return all.substr(begin, all.find("\nTotals:") - begin);
   }
-  std::string lines() {
-    TraceText made(tracing_);
-    std::string out;
-    TraceBuffer::Cursor cursor;
-    while (const auto entry = tracing_.top().buffer.next(cursor, std::nullopt))
-      made.append(tracing_.top(), *entry, out);
-    return out;
-  }
+  std::string lines() { return lines_of(tracing_); }
 
   FakeTarget target_;
   Tracing tracing_{{&target_}, {.cpus = 2}};
@@ -226,7 +219,7 @@ TEST_F(HistogramTest, TopKeysMakeRoomForOthers) {
   EXPECT_THAT(text("op"), Not(HasSubstr("Top"))) << "all keys are shown";
   for (std::uint32_t fd = 0; fd < 126; ++fd) hit("op", fd);
   EXPECT_THAT(text("op"), HasSubstr("    Hits: 140\n    Entries: 3\n    Dropped: 0\n"
-                                    "\nTop 3: no other key has more than 1 hits\n"));
+                                    "\nTop 3: hits of any other key: 1 or fewer\n"));
   for (int i = 0; i < 3; ++i) hit("op", 500);  // makes room where one hit was
   EXPECT_EQ(entries("op"),
             "{ fd:       1000 } hitcount:          9  fd:       9000  fd (avg):    1000.00\n"

@@ -183,8 +183,8 @@ void read_row(std::string_view text, HistFileTable& table) {
 
 // Whether a line of a table's body begins something new; lines of stacks, and of texts with line ends, do not.
 bool begins_part(std::string_view line) {
-  return line.starts_with("{ ") || line.starts_with("Totals:") || line.starts_with("Top ") ||
-         line.starts_with("Percentiles of ") || line.starts_with("Snapshot taken ") || line.starts_with("# ");
+  return line.starts_with("{ ") || line.starts_with("Totals:") || line.starts_with("Percentiles of ") ||
+         line.starts_with("Snapshot taken ") || line.starts_with("# ");
 }
 
 }  // namespace
@@ -231,8 +231,8 @@ std::vector<HistFileTable> read_hist_file(std::string_view text) {
       tables.back().hits = hist_number(without_padding(part.substr(10))).value_or(0);
     } else if (!tables.empty() && part.starts_with("    Dropped: ")) {
       tables.back().dropped = hist_number(without_padding(part.substr(13))).value_or(0);
-    } else if (!tables.empty() && part.starts_with("Top ")) {
-      take(part, "more than ");
+    } else if (!tables.empty() && !are_rows && part.starts_with("Top ")) {
+      take(part, ": hits of any other key: ");
       tables.back().others_at_most = hist_number(take(part, " "));
     }
   }

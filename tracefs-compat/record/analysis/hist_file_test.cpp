@@ -53,12 +53,24 @@ TEST(HistFile, ReadsNumbersAndBuckets) {
   EXPECT_EQ(table.dropped, 3u);
 }
 
+// Only behind the totals: a text may have a line that begins so.
+TEST(HistFile, ATextMayBeginALineWithTop) {
+  const auto tables = read_hist_file(
+      "# trigger info: hist:keys=name:vals=hitcount:sort=hitcount:size=2048 [active]\n#\n\n"
+      "{ name: a\nTop 2: hits of any other key: 5 or fewer  } hitcount:          3\n"
+      "\nTotals:\n    Hits: 3\n    Entries: 1\n    Dropped: 0\n");
+  ASSERT_EQ(tables.size(), 1u);
+  ASSERT_EQ(tables[0].rows.size(), 1u);
+  EXPECT_EQ(tables[0].rows[0].hits, 3u);
+  EXPECT_EQ(tables[0].others_at_most, std::nullopt);
+}
+
 TEST(HistFile, ReadsTopKeys) {
   const auto tables = read_hist_file(
       "# trigger info: hist:keys=fd:vals=hitcount,len:sort=hitcount.descending:size=128:top=2 [active]\n#\n\n"
       "{ fd:          3 } hitcount:         90  len:          7\n"
       "{ fd:          4 } hitcount:         12 (at least 9)  len:          8\n"
-      "\nTotals:\n    Hits: 140\n    Entries: 2\n    Dropped: 0\n\nTop 2: no other key has more than 5 hits\n");
+      "\nTotals:\n    Hits: 140\n    Entries: 2\n    Dropped: 0\n\nTop 2: hits of any other key: 5 or fewer\n");
   ASSERT_EQ(tables.size(), 1u);
   ASSERT_EQ(tables[0].rows.size(), 2u);
   EXPECT_EQ(tables[0].rows[0].at_least, 90u);
