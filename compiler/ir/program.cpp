@@ -92,6 +92,13 @@ std::optional<ValueId> stack_number(const Program& program) {
   return static_cast<ValueId>(found - program.values.begin());
 }
 
+std::uint64_t greatest_words(const Aggregate& aggregate) {
+  std::uint64_t words = 0;
+  for (std::size_t i = 0; i < aggregate.sums.size(); ++i)
+    if (aggregate.sums[i].kept != model::Kept::Sum) words |= std::uint64_t{1} << i;
+  return words;
+}
+
 std::uint32_t key_words(const Program& program, const Aggregate& aggregate) {
   std::uint32_t words = 0;
   for (const Measured& one : aggregate.keys)

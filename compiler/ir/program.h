@@ -243,6 +243,8 @@ std::uint8_t record_flags(const Program& program);
 std::optional<ValueId> stack_number(const Program& program);
 // Words of the aggregate's key in its table.
 std::uint32_t key_words(const Program& program, const Aggregate& aggregate);
+// Bit i: word i of the sums keeps a greatest word (HitTable::greatest).
+std::uint64_t greatest_words(const Aggregate& aggregate);
 // The numbers of the arguments that the function's entry must keep for this return program, each once, ascending.
 std::vector<std::uint16_t> entry_arguments(const Program& program);
 

@@ -199,13 +199,10 @@ Result<CompiledEvents> compile_events(std::span<const CheckedEvent* const> event
     event.injection = events[i]->injection;
     for (std::size_t table = 0; table < events[i]->histograms.size(); ++table) {
       const ir::Aggregate& aggregate = out.programs[i].aggregates[table];
-      std::uint64_t greatest = 0;
-      for (std::size_t word = 0; word < aggregate.sums.size(); ++word)
-        if (aggregate.sums[word].kept != model::Kept::Sum) greatest |= std::uint64_t{1} << word;
       event.hit_tables.push_back({.trigger = events[i]->histograms[table].trigger,
                                   .key_words = ir::key_words(out.programs[i], aggregate),
                                   .sum_words = static_cast<std::uint32_t>(aggregate.sums.size()),
-                                  .greatest = greatest});
+                                  .greatest = ir::greatest_words(aggregate)});
     }
     if (artifacts == Artifacts::Unresolved) {
       out.batch.events.push_back(std::move(event));

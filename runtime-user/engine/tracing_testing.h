@@ -9,7 +9,9 @@
 #include <vector>
 
 #include "compiler/target/fixed_target.h"
+#include "runtime-user/engine/text/trace_text.h"
 #include "runtime-user/engine/traced_target.h"
+#include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/fake/fake_runtime.h"
 
 namespace kevt::engine {
@@ -73,6 +75,15 @@ class FakeTarget final : public TracedTarget {
   std::uint64_t version_ = 0;
   runtime::FakeRuntime runtime_;
 };
+
+// What the trace buffer of the top instance holds, as lines.
+inline std::string lines_of(Tracing& tracing) {
+  TraceText made(tracing);
+  std::string out;
+  TraceBuffer::Cursor cursor;
+  while (const auto entry = tracing.top().buffer.next(cursor, std::nullopt)) made.append(tracing.top(), *entry, out);
+  return out;
+}
 
 // Records of `p:op open64 fd=%di:u32`: __probe_ip and fd.
 inline std::vector<std::uint8_t> payload(std::uint32_t fd) {

@@ -35,13 +35,16 @@ void HitTableReader::read_page(const std::uint64_t* table, std::uint64_t page, c
     if (count == (before ? *before : kNothing)[at]) continue;
     if (!before) before = &read_[page];
     for (std::size_t i = 0; i < key.size(); ++i) key[i] = now_in(now[slot + i]);
+    std::uint64_t raised = 0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const std::uint64_t sum = now_in(now[at + 1 + i]);
       const std::uint64_t known = std::exchange((*before)[at + 1 + i], sum);
-      sums[i] = shape.greatest >> i & 1 ? sum : sum - known;
+      const bool is_greatest = shape.greatest >> i & 1;
+      sums[i] = is_greatest ? sum : sum - known;
+      if (is_greatest && sum != known) raised |= std::uint64_t{1} << i;
     }
     const std::uint64_t hits = count - std::exchange((*before)[at], count);
-    sink({.trigger = shape.trigger, .key = key, .hits = hits, .sums = sums});
+    sink({.trigger = shape.trigger, .key = key, .hits = hits, .sums = sums, .raised = raised});
   }
 }
 

@@ -71,6 +71,8 @@ struct HitCount {
   std::uint64_t hits = 0;              // of this key; where it is empty, of hits without room in table and ring
   // By how much sums have grown; of HitTable::greatest the words as they are, of all hits since the code was installed.
   std::span<const std::uint64_t> sums;
+  // Of HitTable::greatest: bit i says that word i was raised since the last reading.
+  std::uint64_t raised = 0;
 };
 using HitCountSink = std::function<void(const HitCount&)>;
 

@@ -23,6 +23,10 @@ PROBE = "p:counted counts:counted key=%di:u64 amount=%si:u64"
 SEED = int(os.environ.get("KEVT_SEED", random.randrange(1 << 30)))
 CALLS = int(os.environ.get("KEVT_HIT_COUNTS_CALLS", 1000000))
 THREADS = int(os.environ.get("KEVT_HIT_COUNTS_THREADS", 4))
+STEPS = os.path.join(PROGRAMS, "steps")
+STEP = "p:step steps:step i=%di:s64"
+EXTREMES = "keys=common_type:vals=i.min,i.max"
+BATCHES = ((10, 90), (40, 60), (30, 35))  # numbers of steps, each within what came before
 ROUNDS = 4
 TOTAL = THREADS * (ROUNDS + ROUNDS // 2) * CALLS
 
@@ -36,6 +40,12 @@ def entries(text):
 def expected(lines):
     rows = [line.split() for line in lines if line and line != "ready"]
     return {int(key): (int(calls), int(amount)) for key, calls, amount in rows}
+
+
+def extremes(text):
+    """(hits, least, greatest) of each entry by EXTREMES."""
+    rows = re.findall(r"^\{ common_type: +\d+ \} hitcount: +(\d+)  i \(min\): +(\d+)  i \(max\): +(\d+)$", text, re.M)
+    return [tuple(map(int, row)) for row in rows]
 
 
 def totals(text):
@@ -259,6 +269,23 @@ class CountedInARun(ProcessTest):
             self.assertEqual(aggregated + lost, TOTAL // 50)
             self.assertTrue(all(row[0] == row[2] == row[5] and int(row[3]) <= float(row[6]) <= int(row[4]) for row in rows))
 
+    def test_extremes_are_of_their_interval(self):
+        """What was least or greatest in an earlier one is not shown again."""
+        tracer = subprocess.Popen([KEVTRACE, "run", "-e", STEP, "--interval", "0.05", "--hist", "step:" + EXTREMES, "--", STEPS],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for first, last in BATCHES:
+            tracer.stdin.write(f"{first} {last} 1\n")
+            tracer.stdin.flush()
+            rows = []
+            while sum(hits for hits, _, _ in rows) < last - first:
+                line = tracer.stdout.readline()
+                self.assertTrue(line, "the end")
+                rows += extremes(line)
+            self.assertEqual((min(row[1] for row in rows), max(row[2] for row in rows)), (first, last - 1))
+        err = tracer.communicate(timeout=60)[1]
+        self.assertEqual(tracer.returncode, 0, err)
+        self.assertIn(f"step: hits {sum(last - first for first, last in BATCHES)} = ", err)
+
     def test_top_keys(self):
         """Of more keys than are kept: within the errors that the table says."""
         with self.subTest(KEVT_SEED=SEED):
@@ -335,6 +362,23 @@ class KilledWhileItCounts(ProcessTest):
     def maps(self, process):
         with open(f"/proc/{process.pid}/maps") as file:
             return file.read()
+
+
+class ExtremesInAMount(MountTest):
+    COMMAND = (STEPS,)
+
+    def test_extremes_are_of_what_came_after_clear(self):
+        self.echo(STEP + "\n", "kprobe_events")
+        event = "events/kprobes/step/"
+        self.echo("hist:" + EXTREMES, event + "trigger")
+        for first, last in BATCHES:
+            self.target.stdin.write(f"{first} {last} 2\n")
+            self.target.stdin.flush()
+            self.assertEqual(self.target.stdout.readline(), "done\n")
+            self.assertEqual(extremes(self.cat(event + "hist")), [(2 * (last - first), first, last - 1)])
+            self.echo(f"hist:{EXTREMES}:clear", event + "trigger")
+            self.assertEqual(totals(self.cat(event + "hist")), (0, 0, 0))
+        self.assertEqual(self.end_mount()["step"][0], sum(2 * (last - first) for first, last in BATCHES))
 
 
 class CountedInAMount(MountTest):

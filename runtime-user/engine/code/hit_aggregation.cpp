@@ -64,6 +64,14 @@ bool is_extreme(const model::HistField& value) {
 
 bool has_extremes(const model::Histogram& histogram) { return std::ranges::any_of(histogram.values, is_extreme); }
 
+// Bits as of HitCount::raised.
+std::uint64_t extremes_of(const model::Histogram& histogram) {
+  std::uint64_t bits = 0;
+  for (std::size_t i = 0; i < histogram.values.size(); ++i)
+    if (is_extreme(histogram.values[i])) bits |= std::uint64_t{1} << i;
+  return bits;
+}
+
 model::Kept kept_of(const model::HistField& value) {
   if (value.modifier == HistModifier::Least) return value.is_signed ? model::Kept::SignedLeast : model::Kept::Least;
   if (value.modifier == HistModifier::Greatest)
@@ -295,7 +303,9 @@ void HitAggregation::collect() {
         const auto triggers = instance->triggers.of(event->full_name());
         const auto trigger = std::ranges::find(triggers, count.trigger, &model::Trigger::id);
         if (trigger == triggers.end() || trigger->kind != model::TriggerKind::Hist) continue;
-        if (count.key.empty()) {
+        const bool is_unknown = late_.contains(trigger->histogram.id) &&
+                                (count.raised & extremes_of(trigger->histogram)) != extremes_of(trigger->histogram);
+        if (count.key.empty() || is_unknown) {
           instance->histograms.drop(trigger->histogram, count.hits);
           continue;
         }

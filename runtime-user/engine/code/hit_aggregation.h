@@ -30,16 +30,20 @@ class HitAggregation {
   // Adds what hits have counted since the last call to the histograms of the instances.
   void collect();
   // Called before the counts of a histogram are set to 0: a table's least and greatest numbers are of all hits, so from
-  // now on the reader has to count. True: the events that count into it need other code.
+  // now on the reader has to count. True: the events that count into it need other code; when they have it and all
+  // that was counted before is collected, note_given_up() is called.
   bool give_up(const model::Histogram& histogram);
+  // From now on only hits that were under way are found in tables of the histogram. Those whose least or greatest
+  // number the tables do not tell are dropped.
+  void note_given_up(const model::Histogram& histogram) { late_.insert(histogram.id); }
 
  private:
   const Instance* only_instance_of(const TracedEvent& event) const;
   bool is_switched_by_triggers(const TracedEvent& event) const;
 
   TracingState& state_;
-  std::set<std::uint32_t> counted_;   // ids of events
-  std::set<std::uint64_t> given_up_;  // ids of histograms
+  std::set<std::uint32_t> counted_;          // ids of events
+  std::set<std::uint64_t> given_up_, late_;  // ids of histograms
 };
 
 }  // namespace kevt::engine

@@ -97,6 +97,13 @@ TEST_F(HitAggregationTest, ExtremesAreKeptUntilTheyAreCleared) {
   trigger("cl", "hist:keys=fd:vals=fd.min,fd.max,fd.avg:clear");
   EXPECT_EQ(tables("cl"), 0u);
   EXPECT_THAT(text("cl"), EndsWith("    Hits: 0\n    Entries: 0\n    Dropped: 0\n"));
+  // Hits that were under way: the table tells the extremes of one, and of the other those from before.
+  const std::vector<std::uint64_t> late = {least(-9), greatest(6), 6};
+  target_.runtime().count_late(event("cl").id, {8}, late, 0b011);
+  target_.runtime().count_late(event("cl").id, {8}, late, 0b001);
+  EXPECT_THAT(text("cl"),
+              HasSubstr("{ fd:          8 } hitcount:          1  fd (min):         -9  fd (max):          6"));
+  EXPECT_THAT(text("cl"), EndsWith("    Hits: 1\n    Entries: 1\n    Dropped: 1\n"));
   EXPECT_TRUE(tracing_.triggers().truncate(tracing_.top(), event("cl")));
   trigger("cl", "hist:keys=fd:vals=fd.min");
   EXPECT_EQ(tables("cl"), 1u) << "another histogram";

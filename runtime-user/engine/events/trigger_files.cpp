@@ -218,10 +218,11 @@ Result<void> TriggerFiles::give_up_at_hits(Instance& instance, const model::Hist
   auto done = switcher_.sync(counting);
   records_.drain();
   aggregation_.collect();
+  aggregation_.note_given_up(histogram);
   return done;
 }
 
-// Code that cannot be exchanged goes on with its tables: its least and greatest numbers are then those of all hits.
+// Where code cannot be exchanged, hits go on counting in its tables, and most of them are dropped.
 TriggerFiles::HistReading TriggerFiles::take_histograms(Instance& instance, std::span<const TracedEvent* const> events,
                                                         HistForms forms) {
   if (!records_.is_finished())  // another reading will come

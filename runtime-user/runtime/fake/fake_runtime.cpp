@@ -64,7 +64,18 @@ void FakeRuntime::count(std::uint32_t id, std::vector<std::uint64_t> key, std::u
     if (probe.id != id || !probe.armed || probe.tables.empty()) continue;
     probe.counts.attempts += hits;
     (key.empty() ? probe.counts.lost : probe.counts.aggregated) += hits;
-    counted_.push_back({static_cast<ProbeHandle>(i), probe.tables.front().trigger, key, hits, sums});
+    counted_.push_back({static_cast<ProbeHandle>(i), probe.tables.front().trigger, key, hits, sums, ~0ull});
+  }
+}
+
+void FakeRuntime::count_late(std::uint32_t id, std::vector<std::uint64_t> key, std::vector<std::uint64_t> sums,
+                             std::uint64_t raised) {
+  for (std::size_t i = 0; i < probes_.size(); ++i) {
+    Probe& probe = probes_[i];
+    if (probe.id != id || probe.armed || probe.tables.empty()) continue;
+    ++probe.counts.attempts;
+    ++probe.counts.aggregated;
+    counted_.push_back({static_cast<ProbeHandle>(i), probe.tables.front().trigger, key, 1, sums, raised});
   }
 }
 
@@ -77,7 +88,8 @@ std::size_t FakeRuntime::hit_tables(std::uint32_t id) const {
 
 void FakeRuntime::take_hit_counts(ProbeHandle probe, const HitCountSink& sink) {
   for (const Counted& one : counted_)
-    if (one.probe == probe) sink({.trigger = one.trigger, .key = one.key, .hits = one.hits, .sums = one.sums});
+    if (one.probe == probe)
+      sink({.trigger = one.trigger, .key = one.key, .hits = one.hits, .sums = one.sums, .raised = one.raised});
   std::erase_if(counted_, [&](const Counted& one) { return one.probe == probe; });
 }
 

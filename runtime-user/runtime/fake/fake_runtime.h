@@ -27,6 +27,7 @@ class FakeRuntime final : public ProbeRuntime {
     return {.name = "fake",
             .sees_misses = true,
             .clocks = {"mono"},
+            .code = code,
             .hit_histograms = hit_histograms,
             .names_threads = names_threads,
             .numbers_stacks = true};
@@ -53,9 +54,13 @@ class FakeRuntime final : public ProbeRuntime {
   // Counts hits of this event's armed probe in the first of its hit tables, by this key. An empty key: the hits are
   // lost.
   void count(std::uint32_t id, std::vector<std::uint64_t> key, std::uint64_t hits, std::vector<std::uint64_t> sums);
+  // The same by a hit that was under way when the probe was disarmed. `raised`: as HitCount::raised.
+  void count_late(std::uint32_t id, std::vector<std::uint64_t> key, std::vector<std::uint64_t> sums,
+                  std::uint64_t raised);
   // Hit tables of the event's armed probe.
   std::size_t hit_tables(std::uint32_t id) const;
   std::size_t hit_histograms = 0;  // set before tracing: how many of one event hits can count
+  model::CodeKind code = model::CodeKind::Native;
   bool names_threads = true;
   std::map<std::uint64_t, std::vector<std::uint64_t>> stacks;  // by number
   std::size_t retired = 0;
@@ -84,6 +89,7 @@ class FakeRuntime final : public ProbeRuntime {
     std::vector<std::uint64_t> key;
     std::uint64_t hits;
     std::vector<std::uint64_t> sums;
+    std::uint64_t raised = ~0ull;
   };
   struct Waiting {
     ProbeHandle probe;
