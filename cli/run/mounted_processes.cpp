@@ -63,7 +63,6 @@ class MountedProcesses final : public MountedTargets {
 
 std::optional<int> MountedProcesses::take() {
   if (!options_.defined.with_kernel.empty()) {
-    raise_file_limit();
     if (auto failed = kernel_.open(options_.defined.with_kernel, kMountRingBytes, std::nullopt, processes_, report_))
       return failed;
   }
@@ -71,6 +70,7 @@ std::optional<int> MountedProcesses::take() {
     if (auto failed = processes_.start(options_.command)) return failed;
   for (int pid : options_.pids)
     if (auto failed = processes_.attach(pid)) return failed;
+  if (kernel_.is_open()) raise_file_limit();  // CMD keeps its own
   if (!options_.choice.empty()) processes_.watch_for(options_.choice);
   for (const auto& process : processes_.all()) refused_->add(process->pid());
   processes_.listen({.added = [this](session::TracedProcess& process) { refused_->add(process.pid()); },
@@ -92,7 +92,9 @@ void MountedProcesses::step(engine::Tracing& tracing) {
   }
   const bool is_over = std::ranges::none_of(processes_.all(), [](const auto& process) { return process->is_traced(); });
   if (is_over && !std::exchange(has_told_end_, true) && (options_.keep || !options_.pids.empty()))
-    report_.status("all that is traced has ended; " + options_.directory + " stays until Ctrl-C or umount");
+    report_.status(
+        (kernel_.is_open() ? "all programs have ended, the kernel is traced on; " : "all that is traced has ended; ") +
+        options_.directory + " stays until Ctrl-C or umount");
 }
 
 bool MountedProcesses::leave() {

@@ -41,14 +41,7 @@ class BothSides : public testing::Test {
     return target.runtime().hit(event(name).id,
                                 {.bytes = payload(fd), .timestamp_ns = time_ns, .pid = 7, .comm = "me"});
   }
-  std::string lines() {
-    TraceText made(tracing_);
-    std::string out;
-    TraceBuffer::Cursor cursor;
-    while (const auto entry = tracing_.top().buffer.next(cursor, std::nullopt))
-      made.append(tracing_.top(), *entry, out);
-    return out;
-  }
+  std::string lines() { return lines_of(tracing_); }
 
   FakeTarget program_, kernel_;
   Tracing tracing_{{&program_, &kernel_}, {.cpus = 2}};
@@ -92,6 +85,74 @@ TEST_F(BothSides, AnEventIsOfOneSide) {
   EXPECT_EQ(answer.problems[0].diagnostic.errno_value, EEXIST);
 }
 
+TEST_F(BothSides, AnEventIsOfOneSideInFilesToo) {
+  const auto write = [&](std::string_view line) {
+    auto done = tracing_.definitions().write(grammar::EventsFile::Dynamic, line);
+    return done ? 0 : done.error().errno_value();
+  };
+  EXPECT_EQ(write("p:same libc.so.6:open64 fd=%di:u32"), 0);
+  EXPECT_EQ(write("p:same vfs_write fd=%di:u32"), EEXIST);
+  EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("Probe type is different from existing probe"));
+  EXPECT_EQ(event("same").probes.size(), 1u);
+  EXPECT_EQ(write("p:same libc.so.6:close fd=%di:u32"), 0) << "a second probe of its own side";
+  EXPECT_EQ(define({"p:same vfs_write fd=%di:u32"}).problems.size(), 1u) << "nor with what was there before";
+  EXPECT_EQ(event("same").probes.size(), 2u);
+}
+
+// The program has ended, and the kernel goes on.
+TEST_F(BothSides, WhatHasEndedIsNotTraced) {
+  ASSERT_TRUE(tracing_.definitions().write(grammar::EventsFile::Dynamic,
+                                           "p:user libc.so.6:open64 fd=%di:u32\np:on libc.so.6:close fd=%di:u32\n"
+                                           "p:kern vfs_write fd=%di:u32\n"));
+  enable("on");
+  program_.alive = false;
+  const TracedEvent* const user[] = {&event("user")};
+  EXPECT_EQ(tracing_.switcher().set_enabled(tracing_.top(), user, true).error().errno_value(), ESRCH);
+  EXPECT_TRUE(tracing_.triggers().write(tracing_.top(), event("on"), "hist:keys=fd:vals=fd.max")) << "no new code";
+  enable("kern");
+  EXPECT_EQ(hit(kernel_, "kern", 1), 1u);
+  EXPECT_TRUE(tracing_.definitions().write(grammar::EventsFile::Dynamic, "p:later libc.so.6:close\n"));
+  const BatchAnswer answer = define({"p:late libc.so.6:open64", "p:fine vfs_write"});
+  EXPECT_FALSE(answer.is_defined);
+  ASSERT_EQ(answer.problems.size(), 1u);
+  EXPECT_EQ(answer.problems[0].index, 0u);
+  EXPECT_EQ(answer.problems[0].diagnostic.errno_value, ESRCH);
+}
+
+// What was hit before a switch is judged by the state before it, however young.
+TEST_F(BothSides, NothingWaitsBehindASwitch) {
+  ASSERT_TRUE(tracing_.definitions().write(grammar::EventsFile::Dynamic, "p:user libc.so.6:open64 fd=%di:u32\n"));
+  enable("user");
+  hit(program_, "user", now_ns());
+  const TracedEvent* const all[] = {&event("user")};
+  ASSERT_TRUE(tracing_.switcher().set_enabled(tracing_.top(), all, false));
+  EXPECT_EQ(accounting_line("user", tracing_.records().counts(tracing_.top(), event("user"))),
+            "user: hits 1 = recorded 1 + filtered 0 + lost 0 + missed 0\n");
+}
+
+// kevtrace's own threads are hidden in the kernel; in the program another thread may have such a number.
+TEST_F(BothSides, OwnThreadsAreHiddenInTheKernelAlone) {
+  ASSERT_TRUE(tracing_.definitions().write(grammar::EventsFile::Dynamic,
+                                           "p:user libc.so.6:open64 fd=%di:u32\np:kern vfs_write fd=%di:u32\n"));
+  tracing_.hide_own_threads();
+  for (const auto& [target, name] : {std::pair(&program_, "user"), std::pair(&kernel_, "kern")}) {
+    enable(name);
+    target->runtime().hit(event(name).id, {.bytes = payload(3), .timestamp_ns = 1, .pid = ::getpid(), .comm = "me"});
+  }
+  tracing_.drain();
+  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("user")).recorded, 1u);
+  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("kern")).filtered, 1u);
+}
+
+TEST_F(BothSides, CodeOfAProgramIsGivenBack) {
+  ASSERT_TRUE(tracing_.definitions().write(grammar::EventsFile::Dynamic, "p:user libc.so.6:open64 fd=%di:u32\n"));
+  kernel_.runtime().code = model::CodeKind::Bpf;
+  enable("user");
+  for (int i = 0; i < 12; ++i)
+    ASSERT_TRUE(tracing_.filters().write(tracing_.top(), event("user"), "fd > " + std::to_string(i)));
+  EXPECT_GT(program_.runtime().retired, 0u);
+}
+
 TEST_F(BothSides, ASyntheticEventIsOfBoth) {
   ASSERT_TRUE(define({"s:took u64 ns", "p:user libc.so.6:open64", "p:kern vfs_write"}).is_defined);
   EXPECT_TRUE(tracing_.code().sees_misses(event("took")));
@@ -119,7 +180,7 @@ TEST_F(BothSides, FilesDefineForBoth) {
   EXPECT_EQ(hit(program_, "user", 1) + hit(kernel_, "kern", 2), 2u);
 }
 
-// From one side to the other, in the order of time, and records that are young wait for those of the kernel.
+// From one side to the other, in the order of time.
 TEST_F(BothSides, LatenciesGoFromOneSideToTheOther) {
   ASSERT_TRUE(
       tracing_.definitions().write(grammar::EventsFile::Dynamic,
@@ -135,12 +196,6 @@ TEST_F(BothSides, LatenciesGoFromOneSideToTheOther) {
   hit(kernel_, "kern", old + 900);
   tracing_.drain();
   EXPECT_THAT(lines(), HasSubstr(" took: ns=250\n"));
-  hit(program_, "user", now_ns());
-  tracing_.drain();
-  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("user")).aggregated, 1u) << "the second one still waits";
-  tracing_.records().finish();
-  tracing_.drain();
-  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("user")).aggregated, 2u);
   EXPECT_EQ(accounting_line("kern", tracing_.records().counts(tracing_.top(), event("kern"))),
             "kern: hits 2 = recorded 0 + aggregated 1 + filtered 1 + lost 0 + missed 0\n");
 }

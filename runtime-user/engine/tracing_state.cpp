@@ -42,6 +42,13 @@ bool TracingState::has_both_sides() const {
   return targets.size() > 1 && std::ranges::any_of(targets, is_kernel) && !std::ranges::all_of(targets, is_kernel);
 }
 
+bool TracingState::is_of_other_side(const TracedEvent& event, std::string_view definition) const {
+  const auto& targets = code.installed().targets();
+  return !event.probes.empty() && !targets.empty() && std::ranges::none_of(targets, [&](TracedTarget* target) {
+    return target->takes(definition) && target->takes(event.probes.front().written.command);
+  });
+}
+
 std::vector<const target::TargetEnv*> TracingState::envs(std::string_view definition) {
   static const target::UncheckedTargetEnv unchecked;
   if (options.env) return {options.env};
@@ -49,9 +56,10 @@ std::vector<const target::TargetEnv*> TracingState::envs(std::string_view defini
   for (TracedTarget* target : code.installed().targets())
     if ((envs.empty() || options.follows) && target->is_alive() && target->takes(definition))
       envs.push_back(&target->env());
-  if (envs.empty())
-    envs.push_back(code.installed().targets().empty() ? &unchecked : &code.installed().targets().front()->known_env());
-  return envs;
+  if (!envs.empty()) return envs;
+  const auto& targets = code.installed().targets();
+  const auto taker = std::ranges::find_if(targets, [&](TracedTarget* target) { return target->takes(definition); });
+  return {taker == targets.end() ? &unchecked : &(*taker)->known_env()};
 }
 
 void TracingState::hide_own_threads() {

@@ -25,7 +25,7 @@ struct TracingState {
   EventCode code;
   SharedCellPool cells;  // in the only target's memory; with several targets the pool is empty
   InstanceTable instances;
-  // kevtrace's own threads: their hits are filtered and fire no trigger.
+  // kevtrace's own threads: their hits in the kernel are filtered and fire no trigger.
   std::vector<std::int32_t> hidden_threads;
   void hide_own_threads();
   bool is_hidden(std::int32_t tid) const;
@@ -33,6 +33,8 @@ struct TracingState {
   bool has_several_targets() const { return options.follows || code.installed().targets().size() > 1; }
   // Whether the kernel is traced beside programs.
   bool has_both_sides() const;
+  // Whether a definition is about another side than the event's probes. Synthetic events are of both.
+  bool is_of_other_side(const TracedEvent& event, std::string_view definition) const;
   // The environments in which a definition is looked up: that of the first living target that takes it, or where
   // programs are followed those of all such targets. Never empty.
   std::vector<const target::TargetEnv*> envs(std::string_view definition);

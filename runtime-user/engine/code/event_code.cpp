@@ -35,6 +35,15 @@ std::string key_of(const CodeRequest& request) {
   return key;
 }
 
+// Whether a living target takes some probe of the event.
+bool is_about_the_living(const TracedEvent& event, const std::vector<TracedTarget*>& targets) {
+  return std::ranges::any_of(targets, [&](TracedTarget* target) {
+    return target->is_alive() && std::ranges::any_of(event.probes, [target](const EventProbe& probe) {
+             return target->takes(probe.written.command);
+           });
+  });
+}
+
 bool has_code(const TracedEvent& event) { return event.owner != target::EventOwner::Synthetic && !event.is_static(); }
 
 }  // namespace
@@ -83,7 +92,7 @@ std::optional<CodeRefusal> EventCode::install_in(std::size_t target, std::vector
 }
 
 // Former code that every living target still has is used again, so that switching to and fro uses up nothing.
-EventCode::Change EventCode::change_for(const CodeRequest& request, bool any_alive) const {
+EventCode::Change EventCode::change_for(const CodeRequest& request) const {
   static const EventVersions kNone;
   Change change{.request = &request, .next = {.key = key_of(request), .handles = {}, .serials = {}, .triggers = {}}};
   for (const EventProbe& probe : request.event->probes) change.next.serials.push_back(probe.serial);
@@ -92,7 +101,8 @@ EventCode::Change EventCode::change_for(const CodeRequest& request, bool any_ali
   const EventVersions& versions = found ? *found : kNone;
   const bool is_same = versions.now.key == change.next.key;
   change.completes = request.armed && !versions.armed && is_same && !table_.is_whole(versions.now);
-  change.is_new = change.completes || (request.armed && !is_same && (any_alive || !versions.armed));
+  change.is_new = change.completes || (request.armed && !is_same &&
+                                       (!versions.armed || is_about_the_living(*request.event, table_.targets)));
   const auto same_former = std::ranges::find_if(versions.former, [&](const CodeVersion& former) {
     return former.key == change.next.key && table_.is_whole(former);
   });
@@ -104,12 +114,13 @@ EventCode::Change EventCode::change_for(const CodeRequest& request, bool any_ali
 }
 
 std::optional<CodeRefusal> EventCode::prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes) {
-  const bool any_alive = std::ranges::any_of(table_.targets, &TracedTarget::is_alive);
   for (const CodeRequest& request : requests)
-    if (has_code(*request.event)) changes.push_back(change_for(request, any_alive));
+    if (has_code(*request.event)) changes.push_back(change_for(request));
   const auto is_made_now = [](const Change& change) { return change.is_new && !change.is_former; };
   if (std::ranges::none_of(changes, is_made_now)) return std::nullopt;
-  if (!any_alive) return CodeRefusal{Error("nothing to trace: every traced process has ended", ESRCH), ""};
+  for (const Change& change : changes)
+    if (is_made_now(change) && !is_about_the_living(*change.request->event, table_.targets))
+      return CodeRefusal{Error("nothing to trace: every traced process has ended", ESRCH), ""};
   std::vector<CodeRefusal> refusals;
   for (std::size_t t = 0; t < table_.targets.size(); ++t)
     if (auto refusal = install_in(t, changes, refusals)) return refusal;
@@ -206,10 +217,10 @@ void EventCode::take_over(Change& change) {
 // An event whose filter changes all the time keeps only its newest former code. Code that counts histograms stays,
 // since its counts are still read. In the kernel all code stays: retiring it would free nothing there.
 void EventCode::retire_oldest(EventVersions& versions) {
-  const auto gives_back = [](TracedTarget* target) {
-    return target->runtime().capabilities().code == model::CodeKind::Native;
-  };
-  if (!std::ranges::all_of(table_.targets, gives_back)) return;
+  for (std::size_t t = 0; t < versions.now.handles.size(); ++t) {
+    const bool gives_back = table_.targets[t]->runtime().capabilities().code == model::CodeKind::Native;
+    if (!gives_back && !placed_of(versions.now.handles[t]).empty()) return;
+  }
   constexpr std::ptrdiff_t kKept = 8;
   const auto may_come_back = [](const CodeVersion& version) {
     return !version.key.empty() && version.triggers.empty();

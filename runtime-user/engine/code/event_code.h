@@ -53,7 +53,7 @@ class EventCode {
 
  private:
   struct Change;
-  Change change_for(const CodeRequest& request, bool any_alive) const;
+  Change change_for(const CodeRequest& request) const;
   std::optional<CodeRefusal> prepare(std::span<const CodeRequest> requests, std::vector<Change>& changes);
   std::optional<CodeRefusal> install_in(std::size_t target, std::vector<Change>& changes,
                                         std::vector<CodeRefusal>& refusals);

@@ -170,6 +170,7 @@ Result<void> EventSwitcher::use_jumps(bool wanted) {
 
 std::expected<void, CodeRefusal> EventSwitcher::switch_together(Instance& instance,
                                                                 std::span<const TracedEvent* const> events, bool on) {
+  records_.drain();  // older records are judged by the old state
   std::vector<Switched> before;
   for (const TracedEvent* event : events) {
     EventState& one = instance.state_of(event->id);
@@ -204,6 +205,7 @@ std::expected<std::vector<CodeRefusal>, CodeRefusal> EventSwitcher::switch_on(st
   if (postponed) changed.insert(changed.end(), postponed->begin(), postponed->end());
   std::ranges::sort(changed);
   changed.erase(std::ranges::unique(changed).begin(), changed.end());
+  records_.drain();  // older records are judged by the old state
   std::vector<Switched> before;
   for (const auto& [instance, event] : events) {
     EventState& one = instance->state_of(event->id);
@@ -219,6 +221,7 @@ std::expected<std::vector<CodeRefusal>, CodeRefusal> EventSwitcher::switch_on(st
 }
 
 Result<void> EventSwitcher::use_softly(Instance& instance, const TracedEvent& event, int change) {
+  records_.drain();  // older records are judged by the old state
   EventState& one = instance.state_of(event.id);
   const Switched before(one);
   const auto users = one.soft_users;
@@ -241,6 +244,7 @@ Result<void> EventSwitcher::use_softly(Instance& instance, const TracedEvent& ev
 }
 
 Result<void> EventSwitcher::release(Instance& instance) {
+  records_.drain();  // older records are judged by the old state
   auto triggers = std::exchange(instance.triggers, {});
   std::vector<const TracedEvent*> on;
   for (auto& [id, one] : instance.events)

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <string>
 #include <utility>
 
@@ -12,7 +13,9 @@ namespace kevt::engine {
 
 std::optional<model::FilterExpr> hit_condition(const TracingState& state, const model::Trigger& trigger,
                                                const TracedEvent& event) {
-  if (state.hidden_threads.empty()) return trigger.condition;
+  const auto is_program = [](const TracedTarget* target) { return target->pid() != 0; };
+  if (state.hidden_threads.empty() || std::ranges::any_of(state.code.installed().targets_of(event), is_program))
+    return trigger.condition;
   std::string text;
   for (const std::int32_t tid : state.hidden_threads)
     text += fmt::format("{}common_pid != {}", text.empty() ? "" : " && ", tid);

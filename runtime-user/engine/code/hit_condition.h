@@ -9,8 +9,8 @@
 
 namespace kevt::engine {
 
-// The trigger's own condition, and that the thread is none of kevtrace's own (TracingState::hidden_threads). nullopt:
-// no check is needed.
+// The trigger's own condition; in the kernel also that the thread is none of kevtrace's own
+// (TracingState::hidden_threads). nullopt: no check is needed.
 std::optional<model::FilterExpr> hit_condition(const TracingState& state, const model::Trigger& trigger,
                                                const TracedEvent& event);
 

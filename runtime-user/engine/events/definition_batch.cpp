@@ -51,21 +51,23 @@ struct BatchDefiner::Checked {
 
 namespace {
 
+using Worlds = std::vector<std::pair<TracedTarget*, const target::TargetEnv*>>;
+
+// All that a definition is about has ended.
+void note_what_nobody_takes(const DefinitionBatch& batch, const Worlds& worlds, BatchAnswer& answer) {
+  const auto is_taken = [&](const std::string& definition) {
+    return std::ranges::any_of(worlds, [&](const auto& one) { return !one.first || one.first->takes(definition); });
+  };
+  for (std::size_t i = 0; i < batch.definitions.size(); ++i)
+    if (!is_taken(batch.definitions[i]))
+      answer.problems.push_back({Problem::Kind::Definition, i,
+                                 mistake(diag::Kind::FailRegProbe, batch.definitions[i], ESRCH,
+                                         "nothing to trace: every traced process has ended")});
+}
+
 // The entries of one definition.
 std::span<Draft::Entry> entries_of(std::vector<Draft::Entry>& entries, std::size_t definition) {
   return std::ranges::equal_range(entries, definition, {}, &Draft::Entry::index);
-}
-
-// An event has the probes of one side alone: what its records are is checked against those of its own side. A synthetic
-// event is of both.
-std::optional<std::size_t> first_shared_name(const std::vector<Draft::Entry>& ours,
-                                             const std::vector<Draft::Entry>& theirs) {
-  for (const Draft::Entry& one : ours)
-    for (const Draft::Entry& other : theirs)
-      if (one.index != other.index && one.event.definition.group == other.event.definition.group &&
-          one.event.definition.event == other.event.definition.event)
-        return std::max(one.index, other.index);
-  return std::nullopt;
 }
 
 }  // namespace
@@ -74,7 +76,7 @@ std::optional<std::size_t> first_shared_name(const std::vector<Draft::Entry>& ou
 // other targets come later.
 BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAnswer& answer) {
   Checked checked;
-  std::vector<std::pair<TracedTarget*, const target::TargetEnv*>> worlds;
+  Worlds worlds;
   if (!state_.options.env)
     for (TracedTarget* target : state_.code.installed().targets())
       if (target->is_alive()) worlds.emplace_back(target, &target->env());
@@ -91,6 +93,7 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
     filters.push_back(batch.filters[i]);
     places.push_back(i);
   }
+  note_what_nobody_takes(batch, worlds, answer);
   for (const auto& [target, env] : worlds) {
     std::vector<std::string> taken;
     std::vector<std::size_t> indexes;
@@ -108,14 +111,6 @@ BatchDefiner::Checked BatchDefiner::check(const DefinitionBatch& batch, BatchAns
     }
     std::vector<Draft::Entry> entries = std::move(draft.entries());
     for (Draft::Entry& entry : entries) entry.index = indexes[entry.index];
-    for (const World& world : checked.worlds) {
-      if (world.env->is_running_kernel() == env->is_running_kernel()) continue;
-      if (const auto shared = first_shared_name(entries, world.entries))
-        answer.problems.push_back(
-            {Problem::Kind::Definition, *shared,
-             mistake(diag::Kind::FailRegProbe, batch.definitions[*shared], EEXIST,
-                     "an event of a program and one of the kernel have this name: give one another name")});
-    }
     checked.worlds.push_back({target, env, std::move(entries)});
     if (answer.problems.empty()) continue;
     if (worlds.size() > 1) answer.where = target;
@@ -138,6 +133,11 @@ void BatchDefiner::keep(Checked checked, BatchAnswer& answer) {
 void BatchDefiner::keep(Checked& checked, World& world, Place place, BatchAnswer& answer) {
   Draft::Entry& entry = entries_of(world.entries, place.definition)[place.entry];
   const std::string command = entry.written.command;  // a marker may have other places in another target
+  if (const TracedEvent* known = state_.events.find(entry.event.definition.group, entry.event.definition.event);
+      known && state_.is_of_other_side(*known, command)) {
+    answer.problems.push_back({Problem::Kind::Definition, place.definition, of_other_side(command)});
+    return;
+  }
   const TracedEvent* event =
       state_.events.add(std::move(entry.written), entry.event, std::move(entry.known), *world.env);
   if (!event) {

@@ -7,6 +7,7 @@
 
 #include "compiler/pipeline/front.h"
 #include "compiler/pipeline/shorthand.h"
+#include "runtime-user/engine/events/draft.h"
 
 namespace kevt::engine {
 
@@ -82,6 +83,11 @@ Result<void> DefinitionFiles::write_one(grammar::EventsFile file, std::string_vi
     if (mistakes.empty()) mistakes = of_target.take();
   }
   if (!event) return state_.instances.top().errors.refuse(mistakes);
+  if (state_.is_of_other_side(*event, line)) {
+    state_.events.remove({event->id, event->probes.back().serial, true});
+    const diag::Diagnostic mistake = of_other_side(line);
+    return state_.instances.top().errors.refuse(std::span(&mistake, 1));
+  }
   if (!state_.instances.is_armed(event->id)) return {};
   // A further probe of an event that is on is armed at once; if that fails it is removed again.
   const TracedEvent* const changed[] = {event};

@@ -9,6 +9,7 @@
 #include "runtime-user/engine/events/draft.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <iterator>
 
 #include "compiler/pipeline/shorthand.h"
@@ -35,6 +36,17 @@ diag::Diagnostic missing_event(const EventFilter& filter) {
           .column = 0,
           .errno_value = 2,
           .detail = "`" + filter.event + "` is not defined here",
+          .notes = {},
+          .fixits = {}};
+}
+
+diag::Diagnostic of_other_side(std::string_view definition) {
+  return {.kind = diag::Kind::DiffProbeType,
+          .location = diag::Location::Kevtrace,
+          .command = std::string(definition),
+          .column = 0,
+          .errno_value = EEXIST,
+          .detail = "an event of a program and one of the kernel have this name: give one another name",
           .notes = {},
           .fixits = {}};
 }

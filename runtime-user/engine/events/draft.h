@@ -52,6 +52,8 @@ inline bool names_event(std::string_view written, const model::Definition& defin
 
 // The diagnostic for a filter whose event does not exist.
 diag::Diagnostic missing_event(const EventFilter& filter);
+// For a definition whose event has probes of the other side (TracingState::is_of_other_side).
+diag::Diagnostic of_other_side(std::string_view definition);
 
 // Whether the definition is an event probe (`e`), which stands on another event's records.
 bool stands_on_event(std::string_view definition);

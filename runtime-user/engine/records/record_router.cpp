@@ -29,8 +29,10 @@ namespace kevt::engine {
 
 namespace {
 
-constexpr std::size_t kFlagsAt = 2;                // common_flags
-constexpr std::uint64_t kHeldBackNs = 10'000'000;  // how long records of programs wait for those of the kernel
+constexpr std::size_t kFlagsAt = 2;  // common_flags
+
+// A program's threads have the numbers of its own namespace, which may be those of kevtrace's threads in another.
+bool is_of_kernel(const TracedTarget* target) { return !target || target->pid() == 0; }
 
 }  // namespace
 
@@ -48,9 +50,7 @@ std::size_t RecordRouter::drain() {
     const auto sink = [&](const runtime::Record& record) { take(only, record); };
     return order_ == DrainOrder::ByCpu ? only.runtime().drain_by_cpu(sink) : only.runtime().drain(sink);
   }
-  // The kernel's rings tell a record later than a program's.
-  const std::uint64_t held_back = state_.has_both_sides() ? kHeldBackNs : 0;
-  const std::uint64_t until = is_finished_ ? ~0ull : now_ns() - held_back;
+  const std::uint64_t until = is_finished_ ? ~0ull : now_ns();
   for (TracedTarget* target : targets)
     target->runtime().drain([&](const runtime::Record& record) {
       pending_.add(record.timestamp_ns, {target,
@@ -131,8 +131,8 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
                                       Origin origin) {
   EventState& one = instance.state_of(event.id);
   const bool is_decided = origin.decided == &instance;
-  const bool has_triggers =
-      !is_decided && one.registered && one.soft_users > 0 && !state_.is_hidden(model::pid_of(record.bytes));
+  const bool is_hidden = is_of_kernel(origin.target) && state_.is_hidden(model::pid_of(record.bytes));
+  const bool has_triggers = !is_decided && one.registered && one.soft_users > 0 && !is_hidden;
   const Before before = {
       .tracing_on = bool(instance.tracing_on),
       .softly_on = bool(one.softly_on),
@@ -142,9 +142,8 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   const TriggerRunner::Fired fired =
       has_triggers ? triggers_.run(instance, event, record, origin.stack) : TriggerRunner::Fired{};
   const RecordContext context{.record = record.bytes, .cpu = record.cpu, .comm = record.comm};
-  const bool wanted = (is_decided ? one.registered : is_open(instance, one, before)) &&
-                      !state_.is_hidden(model::pid_of(record.bytes)) && instance.pauses == 0 &&
-                      instance.lets_through(record.cpu, model::pid_of(record.bytes)) &&
+  const bool wanted = (is_decided ? one.registered : is_open(instance, one, before)) && !is_hidden &&
+                      instance.pauses == 0 && instance.lets_through(record.cpu, model::pid_of(record.bytes)) &&
                       (!one.filter || holds(*one.filter, event.layout, context));
   TraceBuffer& buffer = before.needs_record && fired.took_snapshot ? *instance.snapshot : instance.buffer;
   TraceBuffer* of_stack = nullptr;

@@ -2,8 +2,10 @@
 
 both_in_guest.py KEVTRACE …: the program makes system calls through libc, so that each call is an event of both sides.
 """
+import errno
 import os
 import re
+import signal
 import subprocess
 import sys
 import tempfile
@@ -120,6 +122,47 @@ def test_mount():
     said = mount.stderr.read()
     check(mount.wait(timeout=120) == 0, 'mount: ends: %s' % said[-400:])
     check(all(hits == parts for hits, parts in accounts(said).values()), 'mount: accounts %s' % said)
+
+
+def test_the_kernel_goes_on():
+    """The program ends, the mount of `--pid` does not."""
+    place = os.path.join(FOLDER, 'on')
+    program = subprocess.Popen([*COMMAND, 'wait'], stdin=subprocess.PIPE)
+    mount = subprocess.Popen([KEVTRACE, 'mount', place, '--with-kernel=bpf', '--pid', str(program.pid)], stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + 120
+    while not os.path.exists(place + '/dynamic_events') and mount.poll() is None and time.monotonic() < end:
+        time.sleep(0.05)
+
+    def write(name, text):
+        with open(os.path.join(place, name), 'a') as file:
+            file.write(text + '\n')
+    for name, line in (('user', USER), ('kern', KERNEL)):
+        write('dynamic_events', line)
+        write('events/kprobes/%s/filter' % name, OURS)
+        write('events/kprobes/%s/enable' % name, '1')
+    program.communicate(b'\n\n')
+    # The ends of both are switched at once: what was hit before is recorded, however young it is.
+    write('events/kprobes/user/enable', '0')
+    write('events/kprobes/kern/enable', '0')
+    with open(place + '/trace') as file:
+        judge('the program has ended', file.read())
+    try:
+        write('dynamic_events', USER.replace('p:user', 'p:later'))
+        write('events/kprobes/later/enable', '1')
+        check(False, 'ended: an event of the program is refused')
+    except OSError as error:
+        check(error.errno == errno.ESRCH, 'ended: an event of the program: %s' % error)
+    write('events/kprobes/kern/enable', '1')
+    file = os.open('/bin/true', os.O_RDONLY)
+    os.lseek(file, BASE, 0)
+    os.close(file)
+    with open(place + '/trace') as file:
+        check(len(in_order(file.read())) == 2 * COUNT + 1, 'ended: the kernel is traced on')
+    mount.send_signal(signal.SIGINT)
+    said = mount.stderr.read()
+    check(mount.wait(timeout=120) == 0, 'ended: status: %s' % said[-400:])
+    sums = accounts(said)
+    check(set(sums) >= {'user', 'kern'} and all(hits == parts for hits, parts in sums.values()), 'ended: accounts %s' % said)
 
 
 def test_refusals():
