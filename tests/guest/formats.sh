@@ -5,7 +5,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 status=0
-"$here/../../scripts/guest" --kernel "$1" --limit 300 --share "$folder" -- sh -c '
+"$here/../../scripts/guest" --kernel "$1" --share "$folder" -- sh -c '
 mount -t tracefs none /sys/kernel/tracing 2>/dev/null || true
 cp -r /sys/kernel/tracing/events /tmp/formats 2>/dev/null
 tar -C /tmp/formats -cf "$0/formats.tar" .' "$folder" || status=$?

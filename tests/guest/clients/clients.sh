@@ -4,6 +4,6 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 command -v trace-cmd >/dev/null || { echo "skipped: no trace-cmd" && exit 77; }
 status=0
-"$here/../../../scripts/guest" --kernel "$1" --limit 800 -- bash "$here/in_guest.sh" "${@:2}" || status=$?
+"$here/../../../scripts/guest" --kernel "$1" -- bash "$here/in_guest.sh" "${@:2}" || status=$?
 [ $status -ne 4 ] || exit 77
 exit $status

@@ -3,6 +3,6 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 status=0
-"$here/../../../scripts/guest" --kernel "$1" --limit 400 -- bash "$here/in_guest.sh" "${@:2}" || status=$?
+"$here/../../../scripts/guest" --kernel "$1" -- bash "$here/in_guest.sh" "${@:2}" || status=$?
 [ $status -ne 4 ] || exit 77
 exit $status

@@ -3,6 +3,6 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 status=0
-"$here/../../../scripts/guest" --kernel "$1" --limit 800 -- "$(readlink -f "$2")" || status=$?
+"$here/../../../scripts/guest" --kernel "$1" -- "$(readlink -f "$2")" || status=$?
 [ $status -ne 4 ] || { echo "SKIPPED: no guest with kernel $1 here" && exit 77; }
 exit $status

@@ -7,6 +7,6 @@ status=0
 module=$("$root/scripts/module" --kernel "$1") || status=$?
 [ $status -ne 4 ] || { echo "SKIPPED: no headers of kernel $1 here" && exit 77; }
 [ $status -eq 0 ] || exit 1
-"$root/scripts/guest" --kernel "$1" --limit 500 -- python3 -B "$here/in_guest.py" "$(readlink -f "$2")" "$module" || status=$?
+"$root/scripts/guest" --kernel "$1" -- python3 -B "$here/in_guest.py" "$(readlink -f "$2")" "$module" || status=$?
 [ $status -ne 4 ] || { echo "SKIPPED: no guest with kernel $1 here" && exit 77; }
 exit $status

@@ -13,7 +13,7 @@ target=$("$root/scripts/guest.d/kbuild" --kernel "$1" "$here/target" kevt_target
 seconds=${4:-30}
 tests='cd "$0" && python3 -B guards.py "$1" && python3 -B in_guest.py "$1" "$2" "$3" && python3 -B entries.py "$1" "$6" "$2" \
   && python3 -B swarm.py "$1" "$2" "$4" && python3 -B many.py "$1" "$5"'
-"$root/scripts/guest" --kernel "$1" --limit $((900 + 2 * seconds)) -- sh -c "$tests" \
+"$root/scripts/guest" --kernel "$1" --limit $((1800 + 2 * seconds)) -- sh -c "$tests" \
   "$here" "$module" "$(readlink -f "$2")" "$(readlink -f "$3")" "$seconds" "${5:-300}" "$target" || status=$?
 [ $status -ne 4 ] || { echo "SKIPPED: no guest with kernel $1 here" && exit 77; }
 exit $status

@@ -11,7 +11,7 @@ trap 'rm -rf "$folder"' EXIT
 # types KERNEL: its BTF, as a file.
 types() {
   local status=0
-  "$guest" --kernel "$1" --limit 60 -- cat /sys/kernel/btf/vmlinux >"$folder/$1.btf" || status=$?
+  "$guest" --kernel "$1" -- cat /sys/kernel/btf/vmlinux >"$folder/$1.btf" || status=$?
   [ $status -ne 4 ] || exit 77
   [ $status -eq 0 ] || exit $status
 }
@@ -59,7 +59,7 @@ failed=0
 for kernel in 6.1 6.12 7.2; do
   echo "== compiled for 6.1, run on $kernel"
   status=0
-  "$guest" --kernel "$kernel" --limit 240 -- python3 -B "$here/in_guest.py" "$folder" || status=$?
+  "$guest" --kernel "$kernel" -- python3 -B "$here/in_guest.py" "$folder" || status=$?
   if [ $status -eq 4 ]; then
     echo "there is no kernel $kernel here"
   elif [ $status -ne 0 ]; then

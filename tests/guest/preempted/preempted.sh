@@ -3,6 +3,6 @@
 set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 status=0
-"$here/../../../scripts/guest" --kernel "$1" --limit 600 -- python3 -B "$here/in_guest.py" "$(readlink -f "$2")" || status=$?
+"$here/../../../scripts/guest" --kernel "$1" -- python3 -B "$here/in_guest.py" "$(readlink -f "$2")" || status=$?
 [ $status -ne 4 ] || exit 77
 exit $status

@@ -7,7 +7,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 gcc -O2 -o "$work/drain" "$here/drain.c"
 status=0
-"$here/../../../scripts/guest" --kernel "$1" --cpus 1 --limit 900 -- python3 "$here/in_guest.py" "$(readlink -f "$2")" \
+"$here/../../../scripts/guest" --kernel "$1" --cpus 1 -- python3 "$here/in_guest.py" "$(readlink -f "$2")" \
   "$work/drain" "${@:3}" || status=$?
 [ $status -ne 4 ] || exit 77
 exit $status
