@@ -11,6 +11,7 @@
  *   scratch      kevt_bpf_scratch │ prefix │ record that is being built │ strings that a filter reads
  *                once for each CPU; of programs that can be preempted KEVT_BPF_SCRATCHES times, and room for a string
  *                that nobody reads
+ *   stacks       by number less 1 the code addresses of a stack, innermost first, and zeros behind them
  *   hit tables   of one event: for each histogram a table of KEVT_HIT_BPF_BYTES for each CPU (abi/hit_table.h)
  */
 #ifndef KEVT_ABI_BPF_H
@@ -72,6 +73,7 @@ enum {
   KEVT_BPF_SCRATCHES = 4,      /* of a CPU, for programs that can be preempted; a power of two */
   KEVT_BPF_TEXT_BYTES = 4096,  /* one string with its NUL */
   KEVT_BPF_STACK_BYTES = 1016, /* 127 frames: kernel.perf_event_max_stack */
+  KEVT_BPF_STACKS = 8192,      /* that are kept; a power of two */
   KEVT_BPF_RECORD_ROOM = 8320, /* a record, and a string that may be behind its end */
   KEVT_BPF_TEXTS =
       sizeof(kevt_bpf_scratch) + sizeof(kevt_bpf_prefix) + KEVT_BPF_RECORD_ROOM, /* offset of the strings */

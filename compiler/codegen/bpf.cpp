@@ -84,6 +84,7 @@ std::optional<model::BpfMap> map_named(llvm::StringRef name) {
   if (name == "kevt_words") return model::BpfMap::Words;
   if (name == "kevt_kept") return model::BpfMap::Kept;
   if (name == "kevt_hits") return model::BpfMap::HitTables;
+  if (name == "kevt_stacks") return model::BpfMap::Stacks;
   return std::nullopt;
 }
 
@@ -158,7 +159,6 @@ std::uint64_t pattern_steps(const ir::Program& program, const ir::Condition& c) 
 }  // namespace
 
 std::string bpf_refusal(const ir::Program& program) {
-  if (ir::stack_number(program)) return "a stack's number: the kernel keeps none";
   if (std::ranges::any_of(program.values, [](const ir::Value& value) { return value.op == ir::Op::Vector; }))
     return "a vector register (%xmm0 …, a floating point argument or return value): the kernel hands over "
            "general-purpose registers alone";

@@ -49,6 +49,12 @@ Value* BpfEmitter::bad(ir::ValueId id) {
 
 void BpfEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
   const ir::Value& value = program_.values[id];
+  if (value.op == Op::StackNumber) {
+    Value* const number = bpf_.stack_number(b_);
+    b_.CreateStore(number, memo.value);
+    b_.CreateStore(b_.CreateIsNotNull(number), memo.ok);
+    return;
+  }
   llvm::AllocaInst*& bad_at = bad_[id];
   if (!bad_at) {
     bad_at = local(b_.getInt64Ty(), "bad");

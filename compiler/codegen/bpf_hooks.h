@@ -104,6 +104,8 @@ class BpfHooks final : public TargetHooks {
   };
   End growing_end(llvm::IRBuilder<>& b, llvm::BasicBlock* lost, std::uint64_t most = model::kMaxRecordBytes);
   void set_growing_end(llvm::IRBuilder<>& b, llvm::Value* offset);
+  // The number of the hit's stack among those that are kept; 0: it is not among them, and there is no room for it.
+  llvm::Value* stack_number(llvm::IRBuilder<>& b);
   // Appends the stack of the hit to the finished record; for a hit in a user program, the stack of that program.
   void append_stack(llvm::IRBuilder<>& b, llvm::BasicBlock* lost);
   void output_growing(llvm::IRBuilder<>& b, llvm::BasicBlock* full);
@@ -132,6 +134,7 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* take_from_map(llvm::IRBuilder<>& b, llvm::Value* cookie, llvm::BasicBlock* none);
   // Offset of word `index` in kept_, which is laid out as kevt_bpf_kept.
   static constexpr std::uint64_t kept_word(std::size_t index) { return 8 * (1 + index); }
+  std::uint64_t stack_flags() const;
   void stay_on_thread_stack(llvm::IRBuilder<>& b);
   void miss_where(llvm::IRBuilder<>& b, llvm::Value* missed);
   llvm::Value* ring(llvm::IRBuilder<>& b, llvm::BasicBlock* none);

@@ -12,6 +12,7 @@
 #include <cstddef>
 
 #include "common/abi/bpf.h"
+#include "common/assert.h"
 #include "compiler/codegen/bpf_helpers.h"
 #include "compiler/codegen/bpf_hooks.h"
 
@@ -164,15 +165,27 @@ BpfHooks::End BpfHooks::growing_end(llvm::IRBuilder<>& b, BasicBlock* lost, std:
   return {known, at(b, at(b, scratch_, sizeof(kevt_bpf_scratch) + sizeof(kevt_bpf_prefix)), known)};
 }
 
-void BpfHooks::append_stack(llvm::IRBuilder<>& b, BasicBlock* lost) {
+// The number of frames that are skipped, and whose stack it is.
+std::uint64_t BpfHooks::stack_flags() const {
   constexpr std::uint64_t kUserStack = 1u << 8;  // BPF_F_USER_STACK
   constexpr std::uint64_t kOurs = 2;  // frames of a raw tracepoint's program and of its caller (bpf_trace_run*)
-  std::uint64_t flags = 0;            // below: how many frames are skipped
-  if (input_.context == model::BpfContext::Uprobe) flags = kUserStack;
-  if (input_.context == model::BpfContext::RawTracepoint) flags = kOurs;
+  if (input_.context == model::BpfContext::Uprobe) return kUserStack;
+  return input_.context == model::BpfContext::RawTracepoint ? kOurs : 0;
+}
+
+// Negative: another stack has the place that the hash names. It stays there: what was counted under its number is its.
+Value* BpfHooks::stack_number(llvm::IRBuilder<>& b) {
+  KEVT_ASSERT(!may_sleep());  // programs that may sleep have no such maps
+  Value* const place = helper(b, kGetStackId, {function_->getArg(0), map(b, "kevt_stacks"), b.getInt64(stack_flags())});
+  Value* const is_kept = b.CreateICmpSGE(place, b.getInt64(0));
+  return b.CreateSelect(is_kept, b.CreateAdd(place, b.getInt64(1)), b.getInt64(0));
+}
+
+void BpfHooks::append_stack(llvm::IRBuilder<>& b, BasicBlock* lost) {
   const End end = growing_end(b, lost);
   Value* const taken = clamp_length(
-      b, helper(b, kGetStack, {function_->getArg(0), end.place, b.getInt32(KEVT_BPF_STACK_BYTES), b.getInt64(flags)}));
+      b, helper(b, kGetStack,
+                {function_->getArg(0), end.place, b.getInt32(KEVT_BPF_STACK_BYTES), b.getInt64(stack_flags())}));
   Value* const prefix = at(b, scratch_, sizeof(kevt_bpf_scratch));
   store(b, b.CreateTrunc(taken, b.getInt32Ty()), at(b, prefix, offsetof(kevt_bpf_prefix, stack_bytes)));
   set_growing_end(b, b.CreateAdd(end.offset, taken));

@@ -42,6 +42,7 @@ enum class BpfMap : std::uint8_t {
   Kept,     // by call: arguments of its entry
   // Not in compiled scripts:
   HitTables,  // the address of its only value, of this event alone
+  Stacks,     // the stacks of hits, by the number that the kernel gives each
 };
 struct BpfReference {
   std::uint32_t instruction = 0;  // index of a 16-byte load; takes two places

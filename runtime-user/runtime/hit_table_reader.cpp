@@ -38,10 +38,10 @@ void HitTableReader::read_page(const std::uint64_t* table, std::uint64_t page, c
     std::uint64_t raised = 0;
     for (std::size_t i = 0; i < sums.size(); ++i) {
       const std::uint64_t sum = now_in(now[at + 1 + i]);
-      const std::uint64_t known = std::exchange((*before)[at + 1 + i], sum);
+      const std::uint64_t had = std::exchange((*before)[at + 1 + i], sum);
       const bool is_greatest = shape.greatest >> i & 1;
-      sums[i] = is_greatest ? sum : sum - known;
-      if (is_greatest && sum != known) raised |= std::uint64_t{1} << i;
+      sums[i] = is_greatest ? sum : sum - had;
+      if (is_greatest && sum != had) raised |= std::uint64_t{1} << i;
     }
     const std::uint64_t hits = count - std::exchange((*before)[at], count);
     sink({.trigger = shape.trigger, .key = key, .hits = hits, .sums = sums, .raised = raised});

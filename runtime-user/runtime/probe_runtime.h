@@ -83,7 +83,8 @@ struct Capabilities {
   model::CodeKind code = model::CodeKind::Native;  // what install() takes
   std::size_t hit_histograms = 0;                  // of one event, that hits can count: CompiledEvent::hit_tables
   bool names_threads = false;                      // thread_name() knows the threads that have hit
-  bool numbers_stacks = false;                     // hits can count by stack: stack() knows the numbers
+  // Hits can count by stack: stack() knows the numbers. By BPF not at uprobes, whose programs may sleep.
+  bool numbers_stacks = false;
 };
 
 class ProbeRuntime {

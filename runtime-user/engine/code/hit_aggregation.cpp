@@ -132,9 +132,13 @@ std::optional<Number> number_of(const model::HistField& field, const model::Hist
   return number;
 }
 
-// The stack of the hit, where every runtime tells stacks by number.
-std::optional<Number> stack_key_of(const model::HistField& field, std::span<TracedTarget* const> targets) {
-  const auto can_tell = [](TracedTarget* target) { return target->runtime().capabilities().numbers_stacks; };
+// The stack of the hit, where every runtime tells stacks by number: BPF does in the kernel alone.
+std::optional<Number> stack_key_of(const model::HistField& field, const TracedEvent& event,
+                                   std::span<TracedTarget* const> targets) {
+  const auto can_tell = [&](TracedTarget* target) {
+    const runtime::Capabilities able = target->runtime().capabilities();
+    return able.numbers_stacks && (able.code == model::CodeKind::Native || !event.is_of_program());
+  };
   if (!is_own_stack(field) || !std::ranges::all_of(targets, can_tell)) return std::nullopt;
   return Number{.is_stack = true};
 }
@@ -152,14 +156,14 @@ bool add_numbers(const std::vector<model::HistField>& fields, const model::Histo
 }
 
 std::optional<Number> key_of_hit(const model::HistField& key, const model::Histogram& histogram,
-                                 const model::RecordLayout& layout, std::span<TracedTarget* const> targets) {
+                                 const TracedEvent& event, std::span<TracedTarget* const> targets) {
   const ThreadNames names = names_in(targets);
   if (key.modifier == HistModifier::Execname && names != ThreadNames::ByNumber) return std::nullopt;
-  if (key.source == HistSource::Stacktrace) return stack_key_of(key, targets);
-  return key.is_string ? text_key_of(key, layout, names) : number_of(key, histogram, layout);
+  if (key.source == HistSource::Stacktrace) return stack_key_of(key, event, targets);
+  return key.is_string ? text_key_of(key, event.layout, names) : number_of(key, histogram, event.layout);
 }
 
-std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, const model::RecordLayout& layout,
+std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, const TracedEvent& event,
                                                 std::span<TracedTarget* const> targets) {
   const model::Histogram& histogram = trigger.histogram;
   if (!histogram.variables.empty() || !histogram.field_variables.empty() || !histogram.references.empty() ||
@@ -169,11 +173,11 @@ std::optional<model::HitHistogram> histogram_of(const model::Trigger& trigger, c
   if (trigger.condition && sema::is_only_judged(*trigger.condition)) return std::nullopt;
   model::HitHistogram counted{.trigger = trigger.id, .condition = std::nullopt, .keys = {}, .sums = {}};
   for (const model::HistField& key : histogram.keys) {
-    const auto part = key_of_hit(key, histogram, layout, targets);
+    const auto part = key_of_hit(key, histogram, event, targets);
     if (!part) return std::nullopt;
     counted.keys.push_back(*part);
   }
-  if (!add_numbers(histogram.values, histogram, layout, counted.sums)) return std::nullopt;
+  if (!add_numbers(histogram.values, histogram, event.layout, counted.sums)) return std::nullopt;
   if (counted.keys.size() * KEVT_HIT_TEXT_WORDS + 1 + counted.sums.size() > KEVT_HIT_SLOT_WORDS) return std::nullopt;
   return counted;
 }
@@ -264,7 +268,7 @@ std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) co
   for (const model::Trigger& trigger : instance->triggers.of(event.full_name())) {
     if (trigger.kind != model::TriggerKind::Hist) return {};
     if (has_extremes(trigger.histogram) && (given_up_.contains(trigger.histogram.id) || !keeps_extremes)) return {};
-    auto histogram = histogram_of(trigger, event.layout, targets);
+    auto histogram = histogram_of(trigger, event, targets);
     if (!histogram) return {};
     if (trigger.state != model::HistState::Active) continue;
     histogram->condition = hit_condition(state_, trigger, event);

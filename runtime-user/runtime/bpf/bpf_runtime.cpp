@@ -50,7 +50,8 @@ runtime::Capabilities BpfRuntime::capabilities() const {
           .sees_misses = told_ && !untold_,
           .clocks = {"mono"},
           .code = model::CodeKind::Bpf,
-          .hit_histograms = kHitHistograms};
+          .hit_histograms = kHitHistograms,
+          .numbers_stacks = true};
 }
 
 Result<std::vector<ProbeHandle>> BpfRuntime::install(const model::CompiledBatch& batch,

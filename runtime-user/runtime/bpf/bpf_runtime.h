@@ -37,6 +37,7 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override {
     events_->take_hit_counts(probe, sink);
   }
+  std::span<const std::uint64_t> stack(std::uint64_t number) override { return events_->stack(number); }
   // No probe hits any more: the next drain hands out everything.
   void settle() { events_->settle(); }
   void read_also(TracepointReader* reader) { events_->read_also(reader); }  // see KernelEvents

@@ -7,6 +7,7 @@
 // drain waits for the next: another CPU may still be writing an older one.
 #include "runtime-user/runtime/bpf/kernel_events.h"
 
+#include <bpf/bpf.h>
 #include <time.h>
 
 #include <algorithm>
@@ -83,6 +84,28 @@ Result<int> KernelEvents::hit_tables_of(Group& group, const model::CompiledEvent
   return group.hits->map.fd();
 }
 
+// The map of stacks; -1: the program numbers none.
+Result<int> KernelEvents::stacks_of(const model::BpfCode& code) {
+  if (std::ranges::find(code.references, model::BpfMap::Stacks, &model::BpfReference::map) == code.references.end())
+    return -1;
+  if (!stacks_)
+    stacks_ = UniqueFd(bpf_map_create(BPF_MAP_TYPE_STACK_TRACE, "kevt_stacks", sizeof(std::uint32_t),
+                                      KEVT_BPF_STACK_BYTES, KEVT_BPF_STACKS, nullptr));
+  if (!stacks_) return std::unexpected(bpf_error("a map of stacks", errno));
+  return stacks_.get();
+}
+
+std::span<const std::uint64_t> KernelEvents::stack(std::uint64_t number) {
+  const auto [known, is_new] = known_stacks_.try_emplace(number);
+  std::vector<std::uint64_t>& frames = known->second;
+  if (!is_new) return frames;
+  frames.resize(KEVT_BPF_STACK_BYTES / sizeof(std::uint64_t));
+  const auto place = static_cast<std::uint32_t>(number - 1);
+  if (!stacks_ || bpf_map_lookup_elem(stacks_.get(), &place, frames.data()) != 0) frames.clear();
+  frames.erase(std::ranges::find(frames, 0u), frames.end());
+  return frames;
+}
+
 std::size_t KernelEvents::free_hit_tables() const {
   const std::size_t most = kMostHitTableBytes / table_bytes_;
   return most - std::min(most, hit_tables_);
@@ -109,12 +132,14 @@ Result<void> KernelEvents::load(Group& group, const model::BpfCode& code, std::u
   auto scratch = KEVT_TRY(scratch_of(group, code));
   auto kept = KEVT_TRY(keep_arguments(group, code, one));
   auto hits = KEVT_TRY(hit_tables_of(group, one));
+  auto stacks = KEVT_TRY(stacks_of(code));
   const ProgramMaps maps{.events = events.fd(),
                          .rings = rings_.map_fd(),
                          .scratch = scratch,
                          .words = words_.fd(),
                          .kept = kept.get(),
-                         .hits = hits};
+                         .hits = hits,
+                         .stacks = stacks};
   auto program = KEVT_TRY(load_program(one.definition.event, code, maps));
   group.code = code;
   group.code.instructions.clear();

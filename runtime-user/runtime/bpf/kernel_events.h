@@ -10,6 +10,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "common/abi/bpf.h"
@@ -70,6 +71,8 @@ class KernelEvents {
   // See ProbeRuntime. The hit tables of one event are a map of their own, which is freed with the event.
   std::size_t free_hit_tables() const;
   void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink);
+  // See ProbeRuntime. Stacks of hits have numbers of the kernel's, which stay.
+  std::span<const std::uint64_t> stack(std::uint64_t number);
   // Hands out records in order of time, up to the time of the call; all of them once settled.
   std::size_t drain(const runtime::RecordSink& sink);
   void settle() { settled_ = true; }
@@ -114,6 +117,7 @@ class KernelEvents {
                      KEVT_HIT_BPF_BYTES) {}
   Result<int> hit_tables_of(Group& group, const model::CompiledEvent& one);
   void drop_hit_tables(Group& group);
+  Result<int> stacks_of(const model::BpfCode& code);
   Result<int> scratch_of(Group& group, const model::BpfCode& code);
   // `one`: any of the program's events.
   Result<void> load(Group& group, const model::BpfCode& code, std::uint32_t users, const model::CompiledEvent& one);
@@ -136,6 +140,8 @@ class KernelEvents {
     ArrayMap map;
   };
   std::vector<Scratch> scratches_;
+  UniqueFd stacks_;  // since the first program that numbers stacks
+  std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> known_stacks_;  // by number
   std::vector<Group> groups_;
   std::vector<Event> events_;
   TimeMerger<Waiting> waiting_;

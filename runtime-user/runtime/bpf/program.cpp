@@ -18,6 +18,13 @@ namespace {
 
 constexpr std::size_t kLogBytes = 1 << 24;
 
+// The descriptor of a map that is looked up.
+int whole_map(model::BpfMap map, const ProgramMaps& maps) {
+  if (map == model::BpfMap::Events) return maps.events;
+  if (map == model::BpfMap::Rings) return maps.rings;
+  return map == model::BpfMap::Kept ? maps.kept : maps.stacks;
+}
+
 // The descriptor of a map whose only value is addressed.
 int value_map(model::BpfMap map, const ProgramMaps& maps) {
   if (map == model::BpfMap::Words) return maps.words;
@@ -37,10 +44,9 @@ std::vector<bpf_insn> instructions_of(const model::BpfCode& code, const ProgramM
       case model::BpfMap::Events:
       case model::BpfMap::Rings:
       case model::BpfMap::Kept:
+      case model::BpfMap::Stacks:
         low.src_reg = BPF_PSEUDO_MAP_FD;
-        low.imm = reference.map == model::BpfMap::Events  ? maps.events
-                  : reference.map == model::BpfMap::Rings ? maps.rings
-                                                          : maps.kept;
+        low.imm = whole_map(reference.map, maps);
         high.imm = 0;
         break;
       case model::BpfMap::Event:

@@ -22,6 +22,7 @@ struct ProgramMaps {
   int words = -1;
   int kept = -1;
   int hits = -1;
+  int stacks = -1;
 };
 
 // A refusal by the verifier is our bug: its log is kept in a file that the error names.

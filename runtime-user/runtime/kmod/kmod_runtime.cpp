@@ -45,7 +45,8 @@ runtime::Capabilities KmodRuntime::capabilities() const {
           .sees_misses = !has_others_ || bpf_->capabilities().sees_misses,
           .clocks = {"mono"},
           .code = model::CodeKind::Bpf,
-          .hit_histograms = bpf_->capabilities().hit_histograms};
+          .hit_histograms = bpf_->capabilities().hit_histograms,
+          .numbers_stacks = true};
 }
 
 bool KmodRuntime::is_ours(ProbeHandle probe) const {

@@ -36,6 +36,7 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;
   std::size_t drain(const runtime::RecordSink& sink) override { return bpf_->drain(sink); }
   std::size_t free_hit_tables() const override { return bpf_->free_hit_tables(); }
+  std::span<const std::uint64_t> stack(std::uint64_t number) override { return bpf_->stack(number); }
   void take_hit_counts(runtime::ProbeHandle probe, const runtime::HitCountSink& sink) override {
     bpf_->take_hit_counts(probe, sink);
   }

@@ -65,6 +65,36 @@ def test_program():
     check(len(stacks) == 20 and all(frames[0] == at for at, frames in stacks), 'a stack of the program: %s' % stacks[:1])
 
 
+KEYS = 'keys=common_stacktrace,offset'
+
+
+def counted(*words, runtime='bpf', probe='p:enter ksys_lseek offset=%si:u64'):
+    """The rows of a histogram by stack, {(frames, offset): hits}, and what became of the hits."""
+    done = subprocess.run([KEVTRACE, 'run', '--runtime', runtime, '-e', probe, *words, '--', 'python3', '-c', SEEK], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    text, said = done.stdout.decode(), done.stderr.decode()
+    check(done.returncode == 0, '%s: %s' % (words, said))
+    rows = re.findall(r'^\{ (?:common_)?stacktrace:\n((?: +.*\n)+), offset: +(\d+)\} hitcount: +(\d+)', text, re.MULTILINE)
+    return {(frames, int(offset)): int(hits) for frames, offset, hits in rows}, text, said
+
+
+def test_histograms():
+    """By stacks that hits number themselves, and by those of records: the same ones."""
+    for probe in ('p:enter ksys_lseek offset=%si:u64', 'r:enter ksys_lseek offset=$arg2:u64', 't:enter sys_enter offset=regs->si:u64'):
+        trigger = 'enter: %s if offset == 4242' % KEYS
+        at_hit, text, said = counted('--hist', trigger, probe=probe)
+        check(re.search(r'recorded 0 \+ aggregated 20 ', said) is not None, '%s: at the hit: %s' % (probe, said))
+        check(sum(at_hit.values()) == 20 and all('do_syscall_64' in frames for frames, _ in at_hit), '%s: its stacks: %s' % (probe, text))
+        by_reader, _, said = counted('--hist', trigger.replace(KEYS, KEYS + ':x=offset'), probe=probe)
+        check(by_reader == at_hit, '%s: those of records: %s %s' % (probe, by_reader, at_hit))
+
+
+def test_flame():
+    done = subprocess.run([KEVTRACE, 'run', '--runtime', 'bpf', '--stack', '-f', 'folded', '-o', '/dev/stdout', '-e', 'p:enter ksys_lseek offset=%si:u64', '--filter', 'enter: offset == 4242', '--', 'python3', '-c', SEEK], stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+    said = done.stderr.decode()
+    check(done.returncode == 0 and 'hits are counted by themselves' in said, 'folded: counted: %s' % said)
+    check(re.search(r'^python3(?:-\d+)?;.*do_syscall_64.*;ksys_lseek 20$', done.stdout.decode(), re.MULTILINE) is not None, 'folded: %s' % done.stdout.decode())
+
+
 def test_mount():
     place = os.path.join(tempfile.mkdtemp(), 't')
     daemon = subprocess.Popen([KEVTRACE, 'mount', place, '--runtime', 'bpf'], stderr=subprocess.DEVNULL)
@@ -114,5 +144,7 @@ test_kernel()
 test_other_hooks()
 test_watch()
 test_program()
+test_histograms()
+test_flame()
 test_mount()
 sys.exit(1 if failures else 0)
