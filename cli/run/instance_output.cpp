@@ -62,6 +62,12 @@ void InstanceOutput::close() {
   if (lines_) lines_->drop();
 }
 
+void InstanceOutput::go_on_in(std::string file) {
+  wanted_.output = std::move(file);
+  recorder_ = nullptr;
+  taken_ = 0;
+}
+
 bool InstanceOutput::may_record() const {
   const engine::Instance& instance = *wanted_.instance;
   const auto is_on = [](const auto& one) { return one.second.records(); };

@@ -21,10 +21,12 @@
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/kmod/device.h"
 #include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/keeper.h"
 #include "runtime-user/session/kernel_formats.h"
 #include "runtime-user/session/kernel_target.h"
 #include "runtime-user/session/started_command.h"
 #include "runtime-user/session/stored_code.h"
+#include "runtime-user/session/supervisor.h"
 
 namespace kevt::cli {
 
@@ -44,6 +46,7 @@ class KernelRun {
   std::optional<int> prepare();  // an exit status when it failed
   std::optional<int> start_command();
   void record();
+  void finish();
   int exit_status();
 
   RunRequest request_;
@@ -54,6 +57,14 @@ class KernelRun {
   std::unique_ptr<session::KernelTarget> target_;
   std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
+  // The kernel's probes write to memory that a copy of this process shares, and stay as long as it has them open.
+  session::Keeper keeper_{{.take_over = [this] { trace_.take_over(); },
+                           .read = [this] { trace_.go_on(); },
+                           .finish =
+                               [this] {
+                                 finish();
+                                 trace_.print_accounts();
+                               }}};
   std::optional<session::StartedCommand> command_;
 };
 
@@ -99,6 +110,7 @@ std::optional<int> KernelRun::start_command() {
       return kOurFailure;
     }
     command_ = std::move(*command);
+    session::note_started(command_->pid());
   }
   session::catch_interrupts();
   if (auto armed = tracing_->switcher().switch_on(definitions_.to_switch_on(*tracing_)); !armed) {
@@ -124,11 +136,20 @@ std::optional<int> KernelRun::start_command() {
 }
 
 void KernelRun::record() {
-  while (!trace_.is_over() && !session::is_interrupted() && !(command_ && command_->poll_exit())) {
-    trace_.round();
+  const auto is_over = [this] {
+    return trace_.is_over() || session::is_interrupted() || session::is_abandoned() ||
+           (command_ && command_->poll_exit());
+  };
+  while (!is_over()) {
+    trace_.round(keeper_);
     trace_.show_progress();
     nanosleep(&kPause, nullptr);
   }
+  keeper_.end();
+  finish();
+}
+
+void KernelRun::finish() {
   if (auto off = tracing_->switcher().set_probes_armed(false); !off) report_.error(off.error());
   (void)target_->switch_statics_off();  // the number of open ones matters only to a mount
   target_->settle();
@@ -138,9 +159,9 @@ void KernelRun::record() {
 int KernelRun::exit_status() {
   if (trace_.has_failed()) return kFailed;
   if (const auto lost = data_lost_status(options_, trace_.counts())) return *lost;
-  while (command_ && !command_->poll_exit()) nanosleep(&kPause, nullptr);
+  while (command_ && !command_->poll_exit() && !session::is_abandoned()) nanosleep(&kPause, nullptr);
   if (!command_) return kOk;
-  const int status = *command_->poll_exit();
+  const int status = command_->poll_exit().value_or(0);
   return WIFSIGNALED(status) ? kSignalBase + WTERMSIG(status) : WEXITSTATUS(status);
 }
 
@@ -162,7 +183,8 @@ int run_in_kernel(RunRequest request, const GlobalOptions& global, const session
       return kMissing;
     }
   }
-  return KernelRun(std::move(request), global, make).go();
+  return session::run_supervised(session::Supervised::SameSession,
+                                 [&] { return KernelRun(std::move(request), global, make).go(); });
 }
 
 }  // namespace kevt::cli

@@ -44,6 +44,7 @@ class MountedKernel final : public MountedTargets {
   void step(engine::Tracing&) override;
   bool has_ended() const override { return told_end_ || not_started_; }
   bool leave() override;
+  void settle(engine::Tracing& tracing) override;
   int exit_status() override;
 
  private:
@@ -110,6 +111,12 @@ bool MountedKernel::leave() {
   open_ = target_->switch_statics_off();
   target_->settle();
   return true;
+}
+
+void MountedKernel::settle(engine::Tracing& tracing) {
+  if (auto off = tracing.switcher().set_probes_armed(false); !off) report_.error(off.error());
+  (void)target_->switch_statics_off();
+  target_->settle();
 }
 
 int MountedKernel::exit_status() {

@@ -38,6 +38,10 @@ class MountedProcesses final : public MountedTargets {
     return options_.pids.empty() && (processes_.command().has_settled() || processes_.command().has_given_way());
   }
   bool leave() override;
+  void settle(engine::Tracing& tracing) override {
+    kernel_.stop(tracing, report_);
+    processes_.settle();
+  }
   int exit_status() override;
 
  private:

@@ -40,6 +40,8 @@ class MountedTargets {
   virtual bool has_ended() const = 0;
   // Removes everything from the targets, after serving. False: that failed, and has been reported.
   virtual bool leave() = 0;
+  // In a session::Keeper, when this process's original has died and the probes are out: instead of leave().
+  virtual void settle(engine::Tracing& tracing) = 0;
   // The exit status of CMD, once it has ended.
   virtual int exit_status() = 0;
 };

@@ -128,10 +128,13 @@ Result<void> RunTrace::open_output(InstanceOutput& output) {
 
 namespace {
 
-// An address has a name in its process alone.
-bool can_count_stacks(const engine::Tracing& tracing) {
+// An address has a name in its process alone. BPF numbers no stacks of programs.
+bool can_count_stacks(const engine::Tracing& tracing, std::span<const session::Recorder::CountTrigger> wanted) {
   const auto& targets = tracing.code().targets();
-  return targets.size() == 1 && !tracing.options().follows && targets.front()->runtime().capabilities().numbers_stacks;
+  if (targets.size() != 1 || tracing.options().follows) return false;
+  const runtime::Capabilities able = targets.front()->runtime().capabilities();
+  const auto is_of_program = [](const auto& one) { return one.event->is_of_program(); };
+  return able.numbers_stacks && (able.code == model::CodeKind::Native || std::ranges::none_of(wanted, is_of_program));
 }
 
 }  // namespace
@@ -145,7 +148,7 @@ void RunTrace::count_instead() {
   if (!recorder || outputs_.size() > 1 || wants_records || !top.triggers.events().empty()) return;
   const std::vector<session::Recorder::CountTrigger> wanted = recorder->count_triggers();
   const bool are_stacks = std::ranges::any_of(wanted, &session::Recorder::CountTrigger::is_of_stacks);
-  if (are_stacks ? !can_count_stacks(*tracing_) : top.records_stacks()) return;
+  if (are_stacks ? !can_count_stacks(*tracing_, wanted) : top.records_stacks()) return;
   const auto is_on = [&](const session::Recorder::CountTrigger& one) {
     const engine::EventState* const state = top.find_state(one.event->id);
     return state && state->records();
@@ -181,7 +184,7 @@ InstanceOutput& RunTrace::output_of(const engine::Instance& instance) {
 std::uint64_t RunTrace::taken() const {
   std::uint64_t sum = 0;
   for (const InstanceOutput& one : outputs_) sum += one.taken();
-  return sum;
+  return taken_before_ + sum;
 }
 
 void RunTrace::take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
@@ -202,22 +205,46 @@ void RunTrace::take_stack(const engine::Instance& instance, engine::TracedTarget
     note_written(*last_taken_, last_taken_->take_stack(target, of, frames));
 }
 
+void RunTrace::flush(std::size_t output) {
+  note_written(outputs_[output], outputs_[output].flush());
+  written_counts_.note(output);
+}
+
 void RunTrace::write(Round round) {
   const bool is_due = Clock::now() - flushed_ >= kFlushEvery;
   if (is_due) flushed_ = Clock::now();
-  for (InstanceOutput& one : outputs_)
-    if (!one.is_closed() && (!one.recorder() || (is_due && round == Round::Running))) note_written(one, one.flush());
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    InstanceOutput& one = outputs_[i];
+    if (one.is_closed() || (one.recorder() && (!is_due || round != Round::Running))) continue;
+    flush(i);
+  }
   written_ = 0;
   for (const InstanceOutput& one : outputs_) written_ += one.bytes();
 }
 
-void RunTrace::round() {
+// A copy that is made between the two steps of an interval's end begins with the next interval, and knows what is still
+// to be printed of this one.
+void RunTrace::round(session::Keeper& keeper) {
+  go_on();
+  const bool ends_interval = is_interval_over();
+  if (ends_interval) end_interval();
+  look_at(keeper);
+  if (ends_interval) print_interval();
+}
+
+void RunTrace::end_interval() {
   tracing_->drain();
-  if (is_interval_over()) {
-    const session::HistogramSpan span = next_span();
-    for (InstanceOutput& one : outputs_) histograms_.print(histograms_.take(*tracing_, one, span), one);
-  }
+  const session::HistogramSpan span = next_span();
+  interval_texts_.clear();
+  for (InstanceOutput& one : outputs_) interval_texts_.push_back(histograms_.take(*tracing_, one, span));
+  ++intervals_;
+}
+
+void RunTrace::print_interval() {
+  for (std::size_t i = 0; i < interval_texts_.size(); ++i) histograms_.print(interval_texts_[i], outputs_[i]);
+  interval_texts_.clear();
   write(Round::Running);
+  written_counts_.note_intervals(intervals_);
 }
 
 // After a failed write tracing ends; the other outputs are still written.
@@ -243,6 +270,7 @@ void RunTrace::take_counts() {
 void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();
+  if (goes_on_) tracing_->records().count_gone();
   std::vector<std::string> counted;
   const session::HistogramSpan span = next_span();
   take_counts();
@@ -287,6 +315,50 @@ bool RunTrace::is_over() const {
   if (options_.events && taken() >= *options_.events) return true;
   if (options_.max_bytes && !options_.overwrite && written_ >= *options_.max_bytes) return true;
   return options_.seconds && std::chrono::duration<double>(Clock::now() - started_).count() >= *options_.seconds;
+}
+
+// ---- a copy that goes on ---------------------------------------------------------------------
+
+// Of what this process counts when it reads, a copy sees nothing. What is waiting is written before, so that the copy
+// does not write it again.
+void RunTrace::look_at(session::Keeper& keeper) {
+  const auto has_triggers = [](const auto& instance) { return !instance->triggers.events().empty(); };
+  const bool counts = is_question_ || std::ranges::any_of(tracing_->instances(), has_triggers);
+  const session::Keeper::Version version = {.code = tracing_->code().changes() + intervals_,
+                                            .counts = counts ? tracing_->records().delivered() : 0};
+  if (!keeper.is_due(version)) return;
+  for (std::size_t i = 0; i < outputs_.size(); ++i)
+    if (!outputs_[i].is_closed()) flush(i);
+  written_counts_.share(intervals_ - !interval_texts_.empty());
+  keeper.renew(version);
+}
+
+void RunTrace::take_over() {
+  goes_on_ = true;
+  written_counts_.take_over(!is_question_);
+  std::uint64_t here = 0;
+  for (InstanceOutput& one : outputs_) {
+    if (one.recorder() && !one.is_on_stdout() && !one.is_closed() && !is_question_) go_on_beside(one);
+    here += one.taken();
+  }
+  taken_before_ = std::max(written_counts_.taken(), here) - here;
+  if (written_counts_.intervals() < intervals_) print_interval();
+}
+
+void RunTrace::go_on() {
+  tracing_->drain();
+  write(Round::Running);
+}
+
+// A writer with a full buffer writes by itself, so that more may be in the file than was noted.
+void RunTrace::go_on_beside(InstanceOutput& output) {
+  if (!options_.overwrite) WrittenCounts::recount(output);
+  output.go_on_in(rest_of(output.file()));
+  if (&output == &outputs_.front()) make_ = writer_of(options_, output.file(), report_);
+  if (auto opened = open_output(output); !opened) {
+    report_.error(opened.error());
+    output.close();
+  }
 }
 
 // ---- figures --------------------------------------------------------------------------------

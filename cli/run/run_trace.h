@@ -20,7 +20,9 @@
 #include "cli/run/run_histograms.h"
 #include "cli/run/run_output.h"
 #include "cli/run/run_progress.h"
+#include "cli/run/written_counts.h"
 #include "runtime-user/engine/tracing.h"
+#include "runtime-user/session/keeper.h"
 #include "runtime-user/session/recorder.h"
 
 namespace kevt::cli {
@@ -29,7 +31,12 @@ class RunTrace final : public engine::RecordTap {
  public:
   // `make`: makes the writer of the top instance's records; empty: as the options say.
   RunTrace(const RunOptions& options, const Reporter& report, session::MakeWriter make)
-      : options_(options), report_(report), make_(std::move(make)), progress_(report), histograms_(options, report) {}
+      : options_(options),
+        report_(report),
+        make_(std::move(make)),
+        is_question_(bool(make_)),
+        progress_(report),
+        histograms_(options, report) {}
 
   // Opens the outputs and takes the records of `tracing` from now on. Returns an exit status if that failed. Call it
   // only once the definitions have been accepted: a mistake must not empty the file of an earlier trace. `instances`:
@@ -49,8 +56,15 @@ class RunTrace final : public engine::RecordTap {
   void start() { started_ = interval_began_ = Clock::now(); }
   // Gives the output what hits have counted so far. To be called while the names of their addresses are known.
   void take_counts();
-  // Drains records and writes them; prints histograms when an interval of --interval is over.
-  void round();
+  // Drains records and writes them; prints histograms when an interval of --interval is over. `keeper` is made anew
+  // when it does not know enough any more.
+  void round(session::Keeper& keeper);
+  void look_at(session::Keeper& keeper);
+  // In the keeper, before finish(): takes over from the process that has died, and reads on. A recording goes on in a
+  // file of its own, FILE.rest.EXTENSION. What the other process had taken out of the rings and not written is lost,
+  // and counted so.
+  void take_over();
+  void go_on();
   // The last round: writes the remaining records and the histograms, and completes the files. To be called when nothing
   // is recorded any more and counters are final.
   void finish();
@@ -89,13 +103,18 @@ class RunTrace final : public engine::RecordTap {
   std::uint64_t taken() const;
   session::HistogramSpan next_span();
   void print_account(const InstanceOutput& output, const engine::TracedEvent& event) const;
-  bool is_interval_over() const;
   void write(Round round);
+  bool is_interval_over() const;
+  void end_interval();
+  void print_interval();
+  void flush(std::size_t output);
+  void go_on_beside(InstanceOutput& output);
   void note_written(InstanceOutput& output, const Result<void>& written);
 
   const RunOptions& options_;
   const Reporter& report_;
   session::MakeWriter make_;
+  const bool is_question_ = false;  // the writer answers one, and what it has counted is in this process alone
   RunProgress progress_;
   RunHistograms histograms_;
   engine::Tracing* tracing_ = nullptr;
@@ -108,6 +127,11 @@ class RunTrace final : public engine::RecordTap {
   bool is_any_closed_ = false;
   std::set<std::uint32_t> counted_;  // by count_instead(): events whose hits triggers count
   bool has_failed_ = false;
+  std::vector<std::string> interval_texts_;  // of each output, to be printed
+  std::uint64_t intervals_ = 0;
+  WrittenCounts written_counts_{outputs_};
+  std::uint64_t taken_before_ = 0;  // by the process that has died, of which this one is a copy
+  bool goes_on_ = false;
 };
 
 // Makes the writer for the format that is asked for; empty for trace lines, which need no recorder.

@@ -17,7 +17,9 @@
 #include "cli/exit_status.h"
 #include "cli/reporter.h"
 #include "cli/run/mounted_targets.h"
+#include "cli/run/run_output.h"
 #include "cli/verbs/commands.h"
+#include "common/output_place.h"
 #include "common/print.h"
 #include "common/proc.h"
 #include "compiler/codegen/backend.h"
@@ -25,9 +27,11 @@
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/runtime/runtime_names.h"
 #include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/keeper.h"
 #include "runtime-user/session/stored_code.h"
 #include "runtime-user/session/supervisor.h"
 #include "tracefs-compat/fuse/mount.h"
+#include "tracefs-compat/tree/tracing_dir.h"
 
 namespace kevt::cli {
 
@@ -58,6 +62,9 @@ class MountRun {
   std::optional<int> open_mount();
   bool is_kernel() const { return runtime::traces_whole_machine(options_.runtime); }
   bool step();
+  void look_at_keeper();
+  void finish_for_the_dead();
+  Result<std::string> save_what_is_left();
   void leave();
   void print_counts() const;
 
@@ -69,6 +76,9 @@ class MountRun {
   std::unique_ptr<engine::Tracing> tracing_;
   std::unique_ptr<tree::Tree> tree_;
   std::unique_ptr<fuse::Mount> mount_;
+  session::Keeper keeper_{{.begin = [this] { mount_->let_go_in_copy(); },
+                           .read = [this] { tracing_->drain(); },
+                           .finish = [this] { finish_for_the_dead(); }}};
   bool stop_failed_ = false;
 };
 
@@ -164,7 +174,52 @@ bool MountRun::step() {
   tracing_->drain();
   targets_->step(*tracing_);
   if (has_ended) tracing_->records().finish();
+  look_at_keeper();
   return !session::is_interrupted() && !session::is_abandoned() && (!has_ended || mount_->is_being_read());
+}
+
+void MountRun::look_at_keeper() {
+  const session::Keeper::Version version = {tracing_->code().changes(), tracing_->records().delivered()};
+  if (keeper_.is_due(version)) keeper_.renew(version);
+}
+
+// In the keeper, when the probes are out and nobody serves the directory.
+void MountRun::finish_for_the_dead() {
+  targets_->settle(*tracing_);
+  tracing_->records().finish();
+  tracing_->drain();
+  tracing_->records().count_gone();
+  if (const auto saved = save_what_is_left(); !saved)
+    report_.error(saved.error());
+  else if (!saved->empty())
+    report_.status("what the directory had is in " + options_.directory + ".left: " + *saved);
+  print_counts();
+}
+
+// Buffers and histograms, as their files would show them, each in a file of a flat folder. Returns their names.
+Result<std::string> MountRun::save_what_is_left() {
+  const auto files = tree::tracing_dir(*tree_);
+  std::vector<std::pair<std::string, std::string>> texts;  // by name
+  for (const auto& instance : tracing_->instances()) {
+    const std::string place = instance->name.empty() ? "" : "instances/" + instance->name + '/';
+    const std::string head = instance->name.empty() ? "" : instance->name + '.';
+    if (instance->buffer.peek({})) texts.emplace_back(head + "trace", KEVT_TRY(files->read(place + "trace")));
+    for (const auto& [id, event] : tracing_->events().events())
+      if (instance->has_trigger(*event, model::TriggerKind::Hist))
+        texts.emplace_back(head + event->group + '.' + event->name + ".hist",
+                           KEVT_TRY(files->read(place + "events/" + event->group + '/' + event->name + "/hist")));
+  }
+  if (texts.empty()) return std::string();
+  const std::string folder = options_.directory + ".left";
+  KEVT_TRY(open_output_folder(folder));
+  std::string names;
+  for (const auto& [name, text] : texts) {
+    RunOutput file = KEVT_TRY(RunOutput::open(folder + '/' + name));
+    file.add_lines(text);
+    KEVT_TRY(file.flush());
+    names += (names.empty() ? "" : ", ") + name;
+  }
+  return names;
 }
 
 void MountRun::leave() {
@@ -202,6 +257,7 @@ int MountRun::go() {
   }
   failed = targets_->go();
   if (!failed) mount_->serve([this] { return step(); });
+  keeper_.end();
   leave();
   if (failed) return *failed;
   print_counts();

@@ -30,6 +30,7 @@
 #include "compiler/pipeline/place_glob.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/interrupts.h"
+#include "runtime-user/session/keeper.h"
 #include "runtime-user/session/launch.h"
 #include "runtime-user/session/process_choice.h"
 #include "runtime-user/session/stored_code.h"
@@ -105,6 +106,7 @@ class Run {
   std::optional<int> arm();
   bool has_several() const { return processes_.all().size() > 1; }
   void record();
+  void finish_for_the_dead();
   void stop_tracing();
   void report_ended();
   void report_armed() const;
@@ -123,6 +125,9 @@ class Run {
   RunDefinitions definitions_{request_, report_};
   std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
+  session::Keeper keeper_{{.take_over = [this] { trace_.take_over(); },
+                           .read = [this] { trace_.go_on(); },
+                           .finish = [this] { finish_for_the_dead(); }}};
   bool is_tracing_ = false;
   bool stop_failed_ = false;
 };
@@ -214,10 +219,11 @@ void Run::stop_tracing() {
 void Run::record() {
   is_tracing_ = true;
   trace_.start();
+  trace_.look_at(keeper_);
   processes_.go();
   const timespec pause = {0, 1'000'000};
   while (processes_.is_any_alive()) {
-    trace_.round();
+    trace_.round(keeper_);
     if (is_tracing_) processes_.step(*tracing_);
     report_ended();
     trace_.show_progress();
@@ -227,6 +233,14 @@ void Run::record() {
   }
   report_ended();
   if (is_tracing_) stop_tracing();
+}
+
+// In the keeper, when the probes are out of the processes.
+void Run::finish_for_the_dead() {
+  kernel_.stop(*tracing_, report_);
+  processes_.settle();
+  trace_.finish();
+  print_summary();
 }
 
 // Reports attached processes that have ended. CMD's end is not reported, since it becomes kevtrace's exit status.
@@ -337,6 +351,7 @@ int Run::go() {
   trace_.count_instead();
   report_armed();
   record();
+  keeper_.end();
   processes_.settle();
   trace_.finish();
   print_summary();

@@ -20,6 +20,7 @@ class StartedCommand {
 
   // Lets the child call exec. Fails if the program does not exist or cannot be executed.
   Result<void> go();
+  pid_t pid() const { return pid_; }
   // The status of waitpid() once the child has ended; nullopt before.
   std::optional<int> poll_exit();
   // Ends a child that was never let go.

@@ -4,12 +4,14 @@
 //
 //   kevtrace ──fork── tracer ──ptrace── target
 //      │ waits, passes Ctrl-C on    │ sees that its parent has gone: detaches, ends
-//      │ sees that the tracer died, or failed to leave: takes the probes out of what it has left (left_session.h)
+//      │ sees that the tracer died, or failed to leave: takes the probes out of what it has left (left_session.h);
+//      │ then the tracer's keeper (keeper.h) finishes the trace
 //
 // With OwnSession even a SIGKILL for the whole process group or terminal does not reach the tracer. If both processes
 // are killed at once, the probes stay in the target: the target goes on, and records are lost once the rings are full.
 #include "runtime-user/session/supervisor.h"
 
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/mman.h>
@@ -26,6 +28,8 @@
 #include <cstring>
 #include <exception>
 #include <new>
+#include <optional>
+#include <utility>
 
 #include "common/clock.h"
 #include "common/print.h"
@@ -51,6 +55,48 @@ struct Notes {
   inproc::PreparationNote preparation;
 };
 Notes* notes = nullptr;
+
+// How a keeper is called: the supervisor writes a byte to `call`, which one of them reads, and closes it when the
+// probes are out. `alive` is held by the tracer and its keepers, and never written: it ends when they have all ended.
+struct Pipe {
+  UniqueFd read, write;
+};
+struct KeeperLine {
+  Pipe call, alive;
+};
+std::optional<KeeperLine> keeper_line;
+
+std::optional<Pipe> open_pipe() {
+  int ends[2];
+  if (pipe2(ends, O_CLOEXEC) != 0) return std::nullopt;
+  return Pipe{UniqueFd(ends[0]), UniqueFd(ends[1])};
+}
+
+void open_keeper_line() {
+  auto call = open_pipe();
+  auto alive = open_pipe();
+  if (call && alive) keeper_line.emplace(*std::move(call), *std::move(alive));
+}
+
+// True: a byte was read; false: nobody will ever write one.
+bool await_byte(const UniqueFd& from) {
+  char byte = 0;
+  ssize_t got = 0;
+  while ((got = read(from.get(), &byte, 1)) < 0 && errno == EINTR) {
+  }
+  return got == 1;
+}
+
+void call_keeper() {
+  if (keeper_line) (void)!write(keeper_line->call.write.get(), "", 1);
+}
+
+// Returns when the keeper has ended, or there is none.
+void let_keeper_finish() {
+  if (!keeper_line) return;
+  keeper_line->call.write.reset();
+  (void)await_byte(keeper_line->alive.read);
+}
 
 std::int64_t now_ms() { return static_cast<std::int64_t>(now_ns() / 1'000'000); }
 
@@ -126,8 +172,10 @@ int wait_for_tracer() {
   const pid_t dead = tracer;
   const bool command_is_there = notes && notes->command && proc::start_time(notes->command) == notes->command_began;
   tracer = command_is_there ? notes->command : 0;  // signals are now passed on to CMD
+  call_keeper();
   clean_up_behind(dead);
   if (notes) unmount(notes->directory);
+  let_keeper_finish();
   if (tracer) wait_for_end(tracer);
   return kSignalBase + WTERMSIG(status);
 }
@@ -150,6 +198,18 @@ int guarded(const std::function<int()>& work) {
 
 bool is_abandoned() { return supervisor != 0 && getppid() != supervisor; }
 
+bool has_supervisor() { return supervisor != 0 && keeper_line; }
+
+bool wait_for_tracers_end() {
+  supervisor = 0;  // this process is not the one that has to end with it
+  return await_byte(keeper_line->call.read);
+}
+
+bool are_probes_out() {
+  pollfd call = {keeper_line->call.read.get(), POLLIN, 0};
+  return poll(&call, 1, 1) > 0 && (call.revents & POLLHUP);
+}
+
 void note_started(pid_t command) {
   if (!notes) return;
   notes->command_began = proc::start_time(command);
@@ -166,6 +226,7 @@ int run_supervised(Supervised where, const std::function<int()>& work) {
   signal(SIGCHLD, SIG_DFL);
   void* shared = mmap(nullptr, sizeof(Notes), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
   if (shared != MAP_FAILED) notes = new (shared) Notes;
+  open_keeper_line();
   sigset_t all, before;  // no signal is lost between the fork and the handlers
   sigfillset(&all);
   sigprocmask(SIG_SETMASK, &all, &before);
@@ -175,12 +236,17 @@ int run_supervised(Supervised where, const std::function<int()>& work) {
     prctl(PR_SET_PDEATHSIG, SIGTERM);  // also wakes it from a write to a pipe that nobody reads
     prctl(PR_SET_NAME, "kevtrace-tracer");
     if (notes) inproc::note_preparations_in(&notes->preparation);
+    if (keeper_line) {
+      keeper_line->call.write.reset();
+      keeper_line->alive.read.reset();
+    }
     if (where == Supervised::OwnSession) setsid();
     sigprocmask(SIG_SETMASK, &before, nullptr);
     std::exit(guarded(work));
   }
   if (child > 0) {
     tracer = child;
+    if (keeper_line) keeper_line->alive.write.reset();
     catch_signals();
   }
   sigprocmask(SIG_SETMASK, &before, nullptr);

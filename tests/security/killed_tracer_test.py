@@ -60,7 +60,7 @@ class KilledTracer(Attached):
 
     def start_front(self, pid, definitions, **options):
         events = self.path("events", "\n".join(definitions).encode() + b"\n")
-        return subprocess.Popen([KEVTRACE, "run", "-p", events, "-o", "/dev/null", "--pid", str(pid)],
+        return subprocess.Popen([KEVTRACE, "run", "-p", events, "-o", "/dev/null", "--buffer", "256", "--pid", str(pid)],
                                 stderr=subprocess.PIPE, **_prepared(options))
 
     def rounds(self, target, definitions, longest_s):

@@ -224,6 +224,8 @@ void Mount::serve_alone(const std::function<bool()>& step) {
   std::free(buffer.mem);
 }
 
+void Mount::let_go_in_copy() { close(fuse_session_fd(state_->session)); }
+
 bool Mount::is_being_read() const {
   constexpr auto kMoment = std::chrono::seconds(1);
   const auto& files = state_->files;

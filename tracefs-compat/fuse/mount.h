@@ -44,6 +44,9 @@ class Mount {
   // Serves until somebody unmounts the directory or `step` returns false. `step` is called about every millisecond
   // while something is armed, else every 50 ms; waiting readers are answered after each call.
   void serve(const std::function<bool()>& step);
+  // In a copy of the process (fork): lets go of the connection to the kernel, so that the mount ends with the process
+  // that serves it. Nothing else of the copy's Mount may be used.
+  void let_go_in_copy();
   // The open files; after serve(), those that are still open.
   std::vector<MountUser> users() const;
   // Whether a reader of a stream has not seen the end yet, or files are open and one was used in the last second.

@@ -55,6 +55,7 @@ struct EventVersions {
 struct CodeTable {
   std::vector<TracedTarget*> targets;
   std::unordered_map<std::uint32_t, EventVersions> events;  // by id
+  std::uint64_t changes = 0;                                // grows whenever targets or code in them may have changed
 
   // nullptr: the event was never armed.
   const EventVersions* find(std::uint32_t event) const;

@@ -158,6 +158,7 @@ Result<void> EventCode::exchange(std::span<const Change> changes, std::size_t ta
 }
 
 std::expected<void, CodeRefusal> EventCode::apply(std::span<const CodeRequest> requests) {
+  ++table_.changes;
   std::vector<Change> changes;
   left_out_.clear();
   auto refusal = prepare(requests, changes);
@@ -263,6 +264,7 @@ Result<void> EventCode::disarm_in(const TracedTarget& target) {
 }
 
 void EventCode::forget(std::uint32_t event) {
+  ++table_.changes;
   if (const EventVersions* const versions = table_.find(event))
     versions->for_each([this](const CodeVersion& version) {
       for (std::size_t t = 0; t < version.handles.size(); ++t)
@@ -277,6 +279,7 @@ std::vector<CodeRefusal> EventCode::place_deferred(std::span<const CodeRequest> 
   for (const CodeRequest& request : requests)
     if (installed().is_deferred(request.event->id, target))
       deferred.push_back({&request, &table_.events[request.event->id].now.handles[table_.index_of(target)]});
+  if (!deferred.empty()) ++table_.changes;
   const ProbeHandles placed = installer_.install_deferred(deferred, target, refusals);
   // Also if nothing was placed: the library may unwind stacks, which return probes have to provide for.
   if (auto armed = target.runtime().arm(placed); !armed && target.is_alive())
@@ -285,6 +288,7 @@ std::vector<CodeRefusal> EventCode::place_deferred(std::span<const CodeRequest> 
 }
 
 std::vector<CodeRefusal> EventCode::add_target(TracedTarget& target, std::span<const CodeRequest> requests) {
+  ++table_.changes;
   table_.targets.push_back(&target);
   for (auto& [id, versions] : table_.events)
     versions.for_each([this](CodeVersion& version) { version.handles.resize(table_.targets.size()); });
@@ -305,6 +309,7 @@ std::vector<CodeRefusal> EventCode::add_target(TracedTarget& target, std::span<c
 }
 
 void EventCode::remove_target(const TracedTarget& target) {
+  ++table_.changes;
   const std::size_t t = table_.index_of(target);
   KEVT_ASSERT(t < table_.targets.size());
   for (auto& [id, versions] : table_.events)

@@ -22,6 +22,8 @@ class InstalledCode {
   explicit InstalledCode(const CodeTable& table) : table_(table) {}
 
   const std::vector<TracedTarget*>& targets() const { return table_.targets; }
+  // Grows whenever targets, or code in them, may have changed.
+  std::uint64_t changes() const { return table_.changes; }
   StaticEvents* static_events() const { return table_.static_events(); }
   // The targets that take some probe of the event; of a static event those that have such events; of a synthetic event
   // none, since no code makes it.

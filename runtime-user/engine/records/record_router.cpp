@@ -37,6 +37,12 @@ bool is_of_kernel(const TracedTarget* target) { return !target || target->pid() 
 }  // namespace
 
 std::size_t RecordRouter::drain() {
+  const std::size_t delivered = drain_targets();
+  delivered_ += delivered;
+  return delivered;
+}
+
+std::size_t RecordRouter::drain_targets() {
   const auto& targets = state_.code.installed().targets();
   if (targets.empty() && !state_.options.follows) return 0;
   if (state_.options.is_tapped && !tap_) return 0;
@@ -63,6 +69,18 @@ std::size_t RecordRouter::drain() {
     take(*one.target,
          {.timestamp_ns = time_ns, .cpu = one.cpu, .comm = one.comm, .bytes = one.bytes, .stack = one.stack});
   });
+}
+
+void RecordRouter::count_gone() {
+  for (const auto& [id, event] : state_.events.events()) {
+    if (event->owner == target::EventOwner::Synthetic) continue;
+    const std::uint64_t recorded = state_.code.installed().counts(id).recorded;
+    for (const auto& instance : state_.instances) {
+      EventState& one = instance->state_of(id);
+      const std::uint64_t known = one.recorded + one.aggregated + one.filtered + one.lost;
+      if (recorded > known) one.lost += recorded - known;
+    }
+  }
 }
 
 // ---- straight to a tap ----------------------------------------------------------------------

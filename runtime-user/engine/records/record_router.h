@@ -27,6 +27,8 @@ class RecordRouter {
   // Reads and delivers the records of all targets; returns how many were delivered. Never blocks. With several targets,
   // a record waits until no slower target can come with an older one; after finish() none waits any more.
   std::size_t drain();
+  // How many were delivered so far.
+  std::uint64_t delivered() const { return delivered_; }
   // Only with TracingOptions::is_tapped. From now on `tap`, which outlives this object, takes the records of all
   // instances.
   void set_tap(RecordTap& tap, DrainOrder order) {
@@ -36,6 +38,9 @@ class RecordRouter {
   // To be called when nothing more will be recorded: readers of a stream get the rest and then the end of file.
   void finish() { is_finished_ = true; }
   bool is_finished() const { return is_finished_; }
+  // To be called behind the last drain() where another process had read the rings before, and has died: records that
+  // were read and are counted nowhere are lost.
+  void count_gone();
   // Whether records of the target still wait for records of slower targets.
   bool is_any_pending(const TracedTarget& target) const {
     return pending_.any_waits([&](const PendingRecord& one) { return one.target == &target; });
@@ -47,6 +52,7 @@ class RecordRouter {
   runtime::EventCounts counts(const Instance& instance, const TracedEvent& event) const;
 
  private:
+  std::size_t drain_targets();
   struct PendingRecord {
     TracedTarget* target;
     std::uint32_t cpu;
@@ -98,6 +104,7 @@ class RecordRouter {
   std::uint64_t rounds_ = 0;   // of drain()
   unsigned nested_ = 0;        // how deep synthetic events are made by synthetic events
   bool is_finished_ = false;
+  std::uint64_t delivered_ = 0;
 };
 
 }  // namespace kevt::engine

@@ -3,7 +3,10 @@
 //
 //   7f12… rw-s 00000000 00:01 2051   /memfd:kevtrace (deleted)
 //
-// A process that is between vfork and exec runs in its parent's memory: it is left out, the parent is not.
+// A process that is between vfork and exec runs in its parent's memory: it is left out, the parent is not. So is one
+// that can write the session's tables: a copy of this process (session/keeper.h), which never runs a hit.
+//
+//   7f15… rw-s 00000000 00:01 2050   /memfd:kevtrace-tables (deleted)
 #include "runtime-user/runtime/inproc/process/forked_children.h"
 
 #include <dirent.h>
@@ -47,9 +50,16 @@ void for_each_process(const std::function<void(pid_t)>& visit) {
   closedir(all);
 }
 
+bool is_controller(const std::vector<target::Mapping>& maps) {
+  return std::ranges::any_of(maps, [](const target::Mapping& mapping) {
+    return mapping.shared && mapping.writable && mapping.path == "/memfd:kevtrace-tables";
+  });
+}
+
 bool maps_session(const std::vector<target::Mapping>& maps, const SharedFile& session) {
-  return std::ranges::any_of(
-      maps, [&](const target::Mapping& mapping) { return is_of_session(mapping) && mapping.inode == session.inode(); });
+  return !is_controller(maps) && std::ranges::any_of(maps, [&](const target::Mapping& mapping) {
+    return is_of_session(mapping) && mapping.inode == session.inode();
+  });
 }
 
 std::ptrdiff_t thread_count(pid_t pid) {
@@ -97,6 +107,7 @@ SharedSessions SharedSessions::look() {
   SharedSessions found;
   for_each_process([&](pid_t pid) {
     if (const auto maps = target::read_maps(pid)) {
+      if (is_controller(*maps)) return;
       for (const target::Mapping& mapping : *maps)
         if (is_of_session(mapping)) found.inodes_.insert(mapping.inode);
     } else {

@@ -1,0 +1,73 @@
+#include "runtime-user/session/keeper.h"
+
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstdio>
+#include <exception>
+
+#include "runtime-user/session/exit_status.h"
+#include "runtime-user/session/supervisor.h"
+
+namespace kevt::session {
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+constexpr std::chrono::milliseconds kSeldom{100};
+constexpr int kShare = 100;  // of the time
+
+// What the user asks for is the tracer's business. Destructors are not run: what they would undo is the tracer's.
+[[noreturn]] void keep(const Keeper::Work& work) {
+  prctl(PR_SET_NAME, "kevtrace-keeper");
+  for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
+  work.begin();
+  if (!wait_for_tracers_end()) _exit(kOk);
+  try {
+    work.take_over();
+    while (!are_probes_out()) work.read();
+    work.finish();
+  } catch (const std::exception&) {
+    _exit(kOurFailure);
+  }
+  _exit(kOk);
+}
+
+}  // namespace
+
+bool Keeper::is_due(const Version& now) const {
+  if (!has_supervisor()) return false;
+  const bool is_urgent = has_failed_ ? false : !copy_ || now.code != version_.code;
+  const auto pause = std::max<Clock::duration>(kSeldom, kShare * cost_);
+  return is_urgent || ((has_failed_ || now.counts != version_.counts) && Clock::now() - made_ >= pause);
+}
+
+// There is always one, and for a moment there are two: whoever reads the supervisor's byte is the keeper.
+void Keeper::renew(const Version& now) {
+  if (!has_supervisor()) return;
+  const auto begin = Clock::now();
+  version_ = now;
+  std::fflush(nullptr);  // else the copy writes it, too
+  const pid_t copy = fork();
+  if (copy == 0) keep(work_);
+  end();
+  has_failed_ = copy < 0;
+  if (copy > 0) copy_ = copy;
+  made_ = Clock::now();
+  cost_ = made_ - begin;
+}
+
+void Keeper::end() {
+  if (!copy_) return;
+  kill(copy_, SIGKILL);
+  while (waitpid(copy_, nullptr, 0) < 0 && errno == EINTR) {
+  }
+  copy_ = 0;
+}
+
+}  // namespace kevt::session

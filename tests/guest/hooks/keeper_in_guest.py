@@ -1,0 +1,81 @@
+"""Runs in the guest: the tracer of the kernel is killed, and its keeper finishes the trace.
+
+keeper_in_guest.py KEVTRACE …: what hits count by themselves is exact to the last hit, and each hit has an account.
+"""
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+
+from traced import KEVTRACE, check, failures
+
+COUNT = 300
+BASE = 9000000  # offsets that nobody else has
+WORKLOAD = ('import os, sys\nfd = os.open("/bin/true", os.O_RDONLY)\n'
+            'for line in sys.stdin:\n  for i in range(%d): os.lseek(fd, %d + i, 0)\n  print("done", flush=True)\n' % (COUNT, BASE))
+COMMAND = ('/usr/bin/python3', '-S', '-c', WORKLOAD)
+PROBE = 'p:seek ksys_lseek offset=$arg2:u64'
+COUNTED = 'p:counted ksys_lseek offset=$arg2:u64'
+OURS = 'offset >= %d && offset < %d' % (BASE, BASE + COUNT)
+FOLDER = tempfile.mkdtemp()
+ROUNDS = 4
+
+
+def accounts(said):
+    sums = re.findall(r'^(\w+): hits (\d+) = recorded (\d+) (?:\+ aggregated (\d+) )?\+ filtered (\d+) \+ lost (\d+)(?: \+ missed (\d+|\?))?$', said, re.MULTILINE)
+    return {name: [int(one) if one not in ('', '?') else 0 for one in parts] for name, *parts in sums}
+
+
+def killed(*words):
+    """The output of a run whose tracer is killed behind the last of ROUNDS rounds; what it said."""
+    lines = os.path.join(FOLDER, 'lines')
+    with open(lines, 'w') as out:
+        run = subprocess.Popen([KEVTRACE, 'run', *words, '--', *COMMAND], stdin=subprocess.PIPE, stdout=out, stderr=subprocess.PIPE, text=True)
+        for number in range(ROUNDS):
+            run.stdin.write('go\n')
+            run.stdin.flush()
+            while open(lines).read().count('done') <= number and run.poll() is None:
+                pass
+        with open('/proc/%d/task/%d/children' % (run.pid, run.pid)) as children:
+            tracer = int(children.read().split()[0])
+        os.kill(tracer, signal.SIGKILL)
+        said = run.communicate(timeout=120)[1]
+    check(run.returncode == 128 + signal.SIGKILL and 'the tracing process was ended by signal 9' in said, 'killed: status %d %s' % (run.returncode, said[-600:]))
+    return open(lines).read(), said
+
+
+def test_bpf():
+    text, said = killed('--runtime', 'bpf', '--buffer', '8192', '-e', PROBE, '--filter', 'seek: ' + OURS, '-e', COUNTED,
+                        '--hist', 'counted: keys=common_type if ' + OURS)
+    sums = accounts(said)
+    check(set(sums) == {'seek', 'counted'}, 'bpf: accounts: %s' % said)
+    for name, (hits, *parts) in sums.items():
+        check(hits == sum(parts), 'bpf: accounts of %s: %s' % (name, said))
+    recorded = text.count(': seek: ')
+    check(recorded == sums['seek'][1] and recorded + sums['seek'][4] == ROUNDS * COUNT, 'bpf: lines: %d %s' % (recorded, said))
+    check(re.findall(r'^\{ common_type: +\d+ \} hitcount: +(\d+)$', text, re.MULTILINE) == [str(ROUNDS * COUNT)], 'bpf: the table: %s' % text[-600:])
+    check(sums['counted'][2] == ROUNDS * COUNT, 'bpf: aggregated: %s' % said)
+
+
+def test_both_sides():
+    text, said = killed('--with-kernel=bpf', '--buffer', '8192', '-e', 'p:user libc:lseek64 offset=%si:u64', '--filter', 'user: ' + OURS, '-e', COUNTED,
+                        '--hist', 'counted: keys=common_type if ' + OURS)
+    sums = accounts(said)
+    check(set(sums) == {'user', 'counted'} and all(hits == sum(parts) for hits, *parts in sums.values()), 'both: accounts: %s' % said)
+    check(sums['counted'][2] == ROUNDS * COUNT, 'both: aggregated: %s' % said)
+    check(text.count(': user: ') == sums['user'][1] and sums['user'][1] + sums['user'][4] == ROUNDS * COUNT, 'both: lines: %s' % said)
+
+
+def test_nothing_stays_behind():
+    with open('/sys/kernel/debug/kprobes/list' if os.path.exists('/sys/kernel/debug/kprobes/list') else '/dev/null') as probes:
+        check('ksys_lseek' not in probes.read(), 'no probe stays')
+
+
+for name, test in list(globals().items()):
+    if name.startswith('test_'):
+        print(name, flush=True)
+        test()
+print('%d failed' % len(failures), flush=True)
+sys.exit(1 if failures else 0)
