@@ -16,7 +16,7 @@ import tempfile
 import threading
 
 from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
-from mounted import MountTest
+from mounted import MountTest, PlaceTest, is_mounted, wait_until
 
 COUNTS = os.path.join(PROGRAMS, "counts")
 PROBE = "p:counted counts:counted key=%di:u64 amount=%si:u64"
@@ -362,6 +362,98 @@ class KilledWhileItCounts(ProcessTest):
     def maps(self, process):
         with open(f"/proc/{process.pid}/maps") as file:
             return file.read()
+
+
+class CountedByOneTracerAfterTheOther(PlaceTest):
+    """A program goes on, and in each of its phases another tracer attaches, reads as it likes, and leaves or is killed: together they have every
+    call of every key, once."""
+    KEYS = 300
+    PHASES = int(os.environ.get("KEVT_HIT_COUNTS_PHASES", 8))
+
+    def setUp(self):
+        super().setUp()
+        self.counted = {}
+        command = [COUNTS, str(SEED), str(CALLS // 8), str(self.KEYS), str(THREADS), str(ROUNDS), str(self.PHASES)]
+        self.program = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(self.program.stdin.close)
+        self.addCleanup(self.program.stdout.close)
+        self.addCleanup(self.program.kill)
+
+    def tell(self):
+        self.program.stdin.write(".")
+        self.program.stdin.flush()
+
+    def phase(self):
+        self.tell()
+        self.assertEqual(self.program.stdout.readline(), "ready\n")
+
+    def add(self, text):
+        """All tables of a text."""
+        for key, hits, amount in re.findall(r"^\{ key: +(\d+) \} hitcount: +(\d+)  amount: +(\d+)$", text, re.M):
+            before = self.counted.get(int(key), (0, 0))
+            self.counted[int(key)] = (before[0] + int(hits), before[1] + int(amount))
+
+    def traced(self, end, *words):
+        """A phase under a `run --pid`, which `end` ends. Its tables are added."""
+        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
+            run = subprocess.Popen([KEVTRACE, "run", "--pid", str(self.program.pid), "-e", PROBE, "--hist", "counted:keys=key:vals=amount", *words],
+                                   stdout=out, stderr=err, text=True)
+
+            def said():
+                err.seek(0)
+                return err.read()
+            wait_until(lambda: "counted: jump" in said() or run.poll() is not None, "the probe")
+            self.phase()
+            end(run)
+            run.wait(timeout=120)
+            hits, aggregated, lost = self.account(said())
+            self.assertEqual((hits, aggregated, lost), (TOTAL // 8, TOTAL // 8, 0), said())
+            out.seek(0)
+            self.add(out.read())
+
+    @staticmethod
+    def account(said):
+        return tuple(map(int, re.search(r"counted: hits (\d+) = recorded 0 \+ aggregated (\d+) \+ filtered 0 \+ lost (\d+) \+ missed 0\n", said).groups()))
+
+    @staticmethod
+    def leave(run):
+        run.send_signal(signal.SIGINT)
+
+    @staticmethod
+    def kill_tracer(run):
+        with open(f"/proc/{run.pid}/task/{run.pid}/children") as children:
+            os.kill(int(children.read().split()[0]), signal.SIGKILL)
+
+    def in_a_mount(self, rng):
+        """Reads at random, and takes what was counted when the phase is over."""
+        mount = subprocess.Popen([KEVTRACE, "mount", self.dir, "--pid", str(self.program.pid)], stderr=subprocess.PIPE, text=True)
+        wait_until(lambda: is_mounted(self.dir) or mount.poll() is not None, "the mount")
+        event = "events/kprobes/counted/"
+        self.echo(PROBE + "\n", "kprobe_events")
+        self.echo("hist:keys=key:vals=amount", event + "trigger")
+        self.tell()
+        before = {}
+        while not select.select([self.program.stdout], [], [], rng.random() / 50)[0]:
+            now = entries(self.cat(event + "hist"))
+            self.assertTrue(all(now[key] >= row for key, row in before.items()))
+            before = now
+        self.assertEqual(self.program.stdout.readline(), "ready\n")
+        text = self.cat(event + "hist")
+        self.assertEqual(totals(text), (TOTAL // 8, self.KEYS, 0))
+        self.add(text)
+        mount.send_signal(signal.SIGINT)
+        self.assertEqual(self.account(mount.communicate(timeout=60)[1])[1], TOTAL // 8)
+
+    def test_one_after_the_other(self):
+        with self.subTest(KEVT_SEED=SEED):
+            rng = random.Random(SEED)
+            manners = [lambda: self.traced(self.leave), lambda: self.traced(self.leave, "--interval", str(rng.uniform(0.01, 0.2))),
+                       lambda: self.traced(self.kill_tracer), lambda: self.traced(self.kill_tracer, "--interval", str(rng.uniform(0.01, 0.2))),
+                       lambda: self.in_a_mount(rng)]
+            for number in range(self.PHASES):
+                manners[number if number < len(manners) else rng.randrange(len(manners))]()
+            self.tell()
+            self.assertEqual(self.counted, expected(self.program.stdout.read().splitlines()))
 
 
 class ExtremesInAMount(MountTest):

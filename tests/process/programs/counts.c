@@ -1,8 +1,8 @@
 /*
- * counts SEED CALLS KEYS THREADS ROUNDS: calls counted(key, amount, name of the key) from so many threads a round,
- * which end with it, in this process and in a child that it forks each second round; CALLS in each thread.  It begins
- * when a byte comes on stdin, and waits for another at the end.  Then it prints for each key that was used: KEY CALLS
- * SUM.
+ * counts SEED CALLS KEYS THREADS ROUNDS [PHASES]: calls counted(key, amount, name of the key) from so many threads a
+ * round, which end with it, in this process and in a child that it forks each second round; CALLS in each thread.  It
+ * begins when a byte comes on stdin, says "ready" at the end, and does all that again in each of PHASES (1).  At
+ * another byte it prints for each key that was used: KEY CALLS SUM.
  */
 #include <pthread.h>
 #include <stdint.h>
@@ -53,8 +53,20 @@ static void run_threads(uint64_t seed, unsigned threads) {
   for (unsigned t = 0; t < threads; t++) pthread_join(started[t], NULL);
 }
 
+static void run_rounds(uint64_t seed, unsigned threads, unsigned rounds) {
+  for (unsigned round = 0; round < rounds; round++) {
+    pid_t child = round % 2 ? fork() : 0;
+    if (round % 2 && child == 0) {
+      run_threads(seed * 1000 + 500 + round, threads);
+      _exit(0);
+    }
+    run_threads(seed * 1000 + round, threads);
+    if (child > 0) waitpid(child, NULL, 0);
+  }
+}
+
 int main(int argc, char** argv) {
-  if (argc != 6) return 2;
+  if (argc != 6 && argc != 7) return 2;
   const uint64_t seed = strtoull(argv[1], NULL, 0);
   calls = strtoull(argv[2], NULL, 0);
   keys = strtoull(argv[3], NULL, 0);
@@ -66,18 +78,13 @@ int main(int argc, char** argv) {
   for (uint64_t key = 0; key < keys; key++)
     snprintf(names[key], sizeof names[key], key % 10 ? "k%llu" : "k%llu-with-a-long-name", (unsigned long long)key);
   char byte;
-  if (read(0, &byte, 1) != 1) return 2;
-  for (unsigned round = 0; round < rounds; round++) {
-    pid_t child = round % 2 ? fork() : 0;
-    if (round % 2 && child == 0) {
-      run_threads(seed * 1000 + 500 + round, threads);
-      _exit(0);
-    }
-    run_threads(seed * 1000 + round, threads);
-    if (child > 0) waitpid(child, NULL, 0);
+  const unsigned phases = argc == 7 ? (unsigned)atoi(argv[6]) : 1;
+  for (unsigned phase = 0; phase < phases; phase++) {
+    if (read(0, &byte, 1) != 1) return 2;
+    run_rounds(seed + phase, threads, rounds);
+    puts("ready");
+    fflush(stdout);
   }
-  puts("ready");
-  fflush(stdout);
   if (read(0, &byte, 1) != 1) return 2;
   for (uint64_t key = 0; key < keys; key++)
     if (tallies[key].calls)
