@@ -1,6 +1,6 @@
 """Runs in the guest: the tracer of the kernel is killed, and its keeper finishes the trace.
 
-keeper_in_guest.py KEVTRACE …: what hits count by themselves is exact to the last hit, and each hit has an account.
+keeper_in_guest.py KEVTRACE [RUNTIME…]: what hits count by themselves is exact to the last hit, and each hit has an account.
 """
 import os
 import re
@@ -21,6 +21,7 @@ COUNTED = 'p:counted ksys_lseek offset=$arg2:u64'
 OURS = 'offset >= %d && offset < %d' % (BASE, BASE + COUNT)
 FOLDER = tempfile.mkdtemp()
 ROUNDS = 4
+RUNTIMES = [word for word in sys.argv[2:] if word == 'kmod'] or ['bpf']
 
 
 def accounts(said):
@@ -46,36 +47,37 @@ def killed(*words):
     return open(lines).read(), said
 
 
-def test_bpf():
-    text, said = killed('--runtime', 'bpf', '--buffer', '8192', '-e', PROBE, '--filter', 'seek: ' + OURS, '-e', COUNTED,
+def test_kernel(runtime):
+    text, said = killed('--runtime', runtime, '--buffer', '8192', '-e', PROBE, '--filter', 'seek: ' + OURS, '-e', COUNTED,
                         '--hist', 'counted: keys=common_type if ' + OURS)
     sums = accounts(said)
-    check(set(sums) == {'seek', 'counted'}, 'bpf: accounts: %s' % said)
+    check(set(sums) == {'seek', 'counted'}, runtime + ': accounts: %s' % said)
     for name, (hits, *parts) in sums.items():
-        check(hits == sum(parts), 'bpf: accounts of %s: %s' % (name, said))
+        check(hits == sum(parts), runtime + ': accounts of %s: %s' % (name, said))
     recorded = text.count(': seek: ')
-    check(recorded == sums['seek'][1] and recorded + sums['seek'][4] == ROUNDS * COUNT, 'bpf: lines: %d %s' % (recorded, said))
-    check(re.findall(r'^\{ common_type: +\d+ \} hitcount: +(\d+)$', text, re.MULTILINE) == [str(ROUNDS * COUNT)], 'bpf: the table: %s' % text[-600:])
-    check(sums['counted'][2] == ROUNDS * COUNT, 'bpf: aggregated: %s' % said)
+    check(recorded == sums['seek'][1] and recorded + sums['seek'][4] == ROUNDS * COUNT, runtime + ': lines: %d %s' % (recorded, said))
+    check(re.findall(r'^\{ common_type: +\d+ \} hitcount: +(\d+)$', text, re.MULTILINE) == [str(ROUNDS * COUNT)], runtime + ': the table: %s' % text[-600:])
+    check(sums['counted'][2] == ROUNDS * COUNT, runtime + ': aggregated: %s' % said)
 
 
-def test_both_sides():
-    text, said = killed('--with-kernel=bpf', '--buffer', '8192', '-e', 'p:user libc:lseek64 offset=%si:u64', '--filter', 'user: ' + OURS, '-e', COUNTED,
+def test_both_sides(runtime):
+    text, said = killed('--with-kernel=' + runtime, '--buffer', '8192', '-e', 'p:user libc:lseek64 offset=%si:u64', '--filter', 'user: ' + OURS, '-e', COUNTED,
                         '--hist', 'counted: keys=common_type if ' + OURS)
     sums = accounts(said)
-    check(set(sums) == {'user', 'counted'} and all(hits == sum(parts) for hits, *parts in sums.values()), 'both: accounts: %s' % said)
-    check(sums['counted'][2] == ROUNDS * COUNT, 'both: aggregated: %s' % said)
-    check(text.count(': user: ') == sums['user'][1] and sums['user'][1] + sums['user'][4] == ROUNDS * COUNT, 'both: lines: %s' % said)
+    check(set(sums) == {'user', 'counted'} and all(hits == sum(parts) for hits, *parts in sums.values()), runtime + ', both: accounts: %s' % said)
+    check(sums['counted'][2] == ROUNDS * COUNT, runtime + ', both: aggregated: %s' % said)
+    check(text.count(': user: ') == sums['user'][1] and sums['user'][1] + sums['user'][4] == ROUNDS * COUNT, runtime + ', both: lines: %s' % said)
 
 
-def test_nothing_stays_behind():
+def test_nothing_stays_behind(_):
     with open('/sys/kernel/debug/kprobes/list' if os.path.exists('/sys/kernel/debug/kprobes/list') else '/dev/null') as probes:
         check('ksys_lseek' not in probes.read(), 'no probe stays')
 
 
 for name, test in list(globals().items()):
     if name.startswith('test_'):
-        print(name, flush=True)
-        test()
+        for runtime in RUNTIMES:
+            print(name, runtime, flush=True)
+            test(runtime)
 print('%d failed' % len(failures), flush=True)
 sys.exit(1 if failures else 0)
