@@ -62,10 +62,10 @@ void InstanceOutput::close() {
   if (lines_) lines_->drop();
 }
 
-void InstanceOutput::go_on_in(std::string file) {
+std::unique_ptr<session::Recorder> InstanceOutput::go_on_in(std::string file) {
   wanted_.output = std::move(file);
-  recorder_ = nullptr;
   taken_ = 0;
+  return std::exchange(recorder_, nullptr);
 }
 
 bool InstanceOutput::may_record() const {

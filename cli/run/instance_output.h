@@ -33,9 +33,9 @@ class InstanceOutput {
   // To be called when the output cannot be written any more: it takes no more records.
   void close();
   bool is_closed() const { return is_closed_; }
-  // From now on the output is another file, for the records that are taken from now on: record() or print() is to be
-  // called again.
-  void go_on_in(std::string file);
+  // From now on the output is another file, for the records that are taken from now on: open it by record(). Returns
+  // the recorder that there was.
+  std::unique_ptr<session::Recorder> go_on_in(std::string file);
   // To be called when counters are final: completes a recording.
   Result<void> finish();
 

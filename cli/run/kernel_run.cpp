@@ -46,7 +46,7 @@ class KernelRun {
   std::optional<int> prepare();  // an exit status when it failed
   std::optional<int> start_command();
   void record();
-  void finish();
+  void stop();
   int exit_status();
 
   RunRequest request_;
@@ -58,11 +58,15 @@ class KernelRun {
   std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
   // The kernel's probes write to memory that a copy of this process shares, and stay as long as it has them open.
-  session::Keeper keeper_{{.take_over = [this] { trace_.take_over(); },
+  session::Keeper keeper_{{.take_over =
+                               [this] {
+                                 trace_.take_over();  // before anything is read
+                                 stop();
+                               },
                            .read = [this] { trace_.go_on(); },
                            .finish =
                                [this] {
-                                 finish();
+                                 trace_.finish();
                                  trace_.print_accounts();
                                }}};
   std::optional<session::StartedCommand> command_;
@@ -146,14 +150,14 @@ void KernelRun::record() {
     nanosleep(&kPause, nullptr);
   }
   keeper_.end();
-  finish();
+  stop();
+  trace_.finish();
 }
 
-void KernelRun::finish() {
+void KernelRun::stop() {
   if (auto off = tracing_->switcher().set_probes_armed(false); !off) report_.error(off.error());
   (void)target_->switch_statics_off();  // the number of open ones matters only to a mount
   target_->settle();
-  trace_.finish();
 }
 
 int KernelRun::exit_status() {

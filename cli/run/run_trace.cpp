@@ -13,6 +13,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <map>
 #include <set>
 #include <utility>
@@ -31,6 +32,13 @@ namespace kevt::cli {
 namespace {
 
 constexpr std::chrono::milliseconds kFlushEvery{100};
+
+// A recording beside which another can stand: a file, or the folder of a CTF trace. Not a pipe, or a device.
+bool is_file(const std::string& path) {
+  struct stat status = {};
+  const bool is_there = !path.empty() && path != "-" && lstat(path.c_str(), &status) == 0;
+  return is_there && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
+}
 
 // Lines written during a run use the kernel's print formats: libtraceevent's need another program, whose start a trace
 // of the kernel would show.
@@ -228,7 +236,7 @@ void RunTrace::round(session::Keeper& keeper) {
   go_on();
   const bool ends_interval = is_interval_over();
   if (ends_interval) end_interval();
-  look_at(keeper);
+  look_at(keeper, ends_interval);
   if (ends_interval) print_interval();
 }
 
@@ -244,6 +252,7 @@ void RunTrace::print_interval() {
   for (std::size_t i = 0; i < interval_texts_.size(); ++i) histograms_.print(interval_texts_[i], outputs_[i]);
   interval_texts_.clear();
   write(Round::Running);
+  std::fflush(stdout);  // where a recording is made, tables go there
   written_counts_.note_intervals(intervals_);
 }
 
@@ -260,7 +269,7 @@ void RunTrace::note_written(InstanceOutput& output, const Result<void>& written)
 }
 
 void RunTrace::take_counts() {
-  if (counted_.empty()) return;
+  if (counted_.empty() || !outputs_.front().recorder()) return;
   InstanceOutput& top = outputs_.front();
   const auto reading =
       tracing_->triggers().take_histograms(top.instance(), top.events(), engine::TriggerFiles::HistForms::Snapshots);
@@ -270,7 +279,7 @@ void RunTrace::take_counts() {
 void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();
-  if (goes_on_) tracing_->records().count_gone();
+  if (goes_on_) count_what_was_written();
   std::vector<std::string> counted;
   const session::HistogramSpan span = next_span();
   take_counts();
@@ -319,14 +328,20 @@ bool RunTrace::is_over() const {
 
 // ---- a copy that goes on ---------------------------------------------------------------------
 
+bool RunTrace::is_in_memory(const InstanceOutput& output) const {
+  return (is_question_ && &output == &outputs_.front()) ||
+         (output.recorder() && output.recorder()->is_known_only_at_end());
+}
+
 // Of what this process counts when it reads, a copy sees nothing. What is waiting is written before, so that the copy
 // does not write it again.
-void RunTrace::look_at(session::Keeper& keeper) {
+void RunTrace::look_at(session::Keeper& keeper, bool always) {
   const auto has_triggers = [](const auto& instance) { return !instance->triggers.events().empty(); };
-  const bool counts = is_question_ || std::ranges::any_of(tracing_->instances(), has_triggers);
-  const session::Keeper::Version version = {.code = tracing_->code().changes() + intervals_,
+  const bool counts = std::ranges::any_of(outputs_, [this](const auto& one) { return is_in_memory(one); }) ||
+                      std::ranges::any_of(tracing_->instances(), has_triggers);
+  const session::Keeper::Version version = {.code = tracing_->code().changes(),
                                             .counts = counts ? tracing_->records().delivered() : 0};
-  if (!keeper.is_due(version)) return;
+  if (!keeper.is_due(version) && !always) return;
   for (std::size_t i = 0; i < outputs_.size(); ++i)
     if (!outputs_[i].is_closed()) flush(i);
   written_counts_.share(intervals_ - !interval_texts_.empty());
@@ -335,10 +350,12 @@ void RunTrace::look_at(session::Keeper& keeper) {
 
 void RunTrace::take_over() {
   goes_on_ = true;
-  written_counts_.take_over(!is_question_);
   std::uint64_t here = 0;
-  for (InstanceOutput& one : outputs_) {
-    if (one.recorder() && !one.is_on_stdout() && !one.is_closed() && !is_question_) go_on_beside(one);
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    InstanceOutput& one = outputs_[i];
+    const bool is_written = !is_in_memory(one);
+    written_counts_.take_over(i, is_written);
+    if (is_written && one.recorder() && !one.is_closed() && is_file(one.file())) go_on_beside(i);
     here += one.taken();
   }
   taken_before_ = std::max(written_counts_.taken(), here) - here;
@@ -350,15 +367,23 @@ void RunTrace::go_on() {
   write(Round::Running);
 }
 
-// A writer with a full buffer writes by itself, so that more may be in the file than was noted.
-void RunTrace::go_on_beside(InstanceOutput& output) {
-  if (!options_.overwrite) WrittenCounts::recount(output);
-  output.go_on_in(rest_of(output.file()));
-  if (&output == &outputs_.front()) make_ = writer_of(options_, output.file(), report_);
-  if (auto opened = open_output(output); !opened) {
-    report_.error(opened.error());
-    output.close();
-  }
+void RunTrace::go_on_beside(std::size_t output) {
+  InstanceOutput& one = outputs_[output];
+  const std::string before = one.file();
+  const auto recorder = one.go_on_in(rest_of(before));
+  if (!options_.overwrite) left_files_.emplace_back(output, before);
+  if (output == 0) make_ = writer_of(options_, one.file(), report_);
+  auto opened = open_output(one);
+  if (opened && one.recorder()) return one.recorder()->go_on_from(*recorder);
+  if (!opened) report_.error(opened.error());
+  one.close();
+}
+
+// A writer with a full buffer writes by itself, so that more may be in the file than was noted. Reading the file takes
+// its time, so it comes when nothing is waiting in the rings any more.
+void RunTrace::count_what_was_written() {
+  for (const auto& [output, file] : left_files_) written_counts_.recount(output, file);
+  tracing_->records().count_gone();
 }
 
 // ---- figures --------------------------------------------------------------------------------

@@ -12,6 +12,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "cli/options/run_options.h"
@@ -59,7 +60,8 @@ class RunTrace final : public engine::RecordTap {
   // Drains records and writes them; prints histograms when an interval of --interval is over. `keeper` is made anew
   // when it does not know enough any more.
   void round(session::Keeper& keeper);
-  void look_at(session::Keeper& keeper);
+  // `always`: it is made anew.
+  void look_at(session::Keeper& keeper, bool always = false);
   // In the keeper, before finish(): takes over from the process that has died, and reads on. A recording goes on in a
   // file of its own, FILE.rest.EXTENSION. What the other process had taken out of the rings and not written is lost,
   // and counted so.
@@ -108,7 +110,9 @@ class RunTrace final : public engine::RecordTap {
   void end_interval();
   void print_interval();
   void flush(std::size_t output);
-  void go_on_beside(InstanceOutput& output);
+  bool is_in_memory(const InstanceOutput& output) const;
+  void go_on_beside(std::size_t output);
+  void count_what_was_written();
   void note_written(InstanceOutput& output, const Result<void>& written);
 
   const RunOptions& options_;
@@ -132,6 +136,7 @@ class RunTrace final : public engine::RecordTap {
   WrittenCounts written_counts_{outputs_};
   std::uint64_t taken_before_ = 0;  // by the process that has died, of which this one is a copy
   bool goes_on_ = false;
+  std::vector<std::pair<std::size_t, std::string>> left_files_;  // of outputs that go on in others
 };
 
 // Makes the writer for the format that is asked for; empty for trace lines, which need no recorder.

@@ -63,29 +63,31 @@ void WrittenCounts::note_intervals(std::uint64_t intervals) {
   if (shared_) store(shared_[kIntervals], intervals);
 }
 
-void WrittenCounts::take_over(bool recorded) {
+void WrittenCounts::take_over(std::size_t output, bool recorded) {
   if (!shared_) return;
-  std::uint64_t* words = words_of(0);
-  for (const InstanceOutput& one : outputs_)
-    for (const engine::TracedEvent* event : one.events()) {
-      engine::EventState& state = state_of(one, event);
-      if (recorded) state.recorded = load(words[kRecorded]);
-      state.filtered = load(words[kFiltered]);
-      state.lost = load(words[kLost]);
-      words += kWords;
-    }
+  std::uint64_t* words = words_of(output);
+  for (const engine::TracedEvent* event : outputs_[output].events()) {
+    engine::EventState& state = state_of(outputs_[output], event);
+    if (recorded) state.recorded = load(words[kRecorded]);
+    state.filtered = load(words[kFiltered]);
+    state.lost = load(words[kLost]);
+    words += kWords;
+  }
 }
 
-void WrittenCounts::recount(InstanceOutput& output) {
-  const auto reader = record::open_recording(output.file());
-  if (!reader) return;
+void WrittenCounts::recount(std::size_t output, const std::string& file) {
+  const auto reader = record::open_recording(file);
+  if (!shared_ || !reader) return;
   std::unordered_map<const record::EventFormat*, std::uint64_t> counts;
   record::TypedRecord record;
   while ((*reader)->next(record)) ++counts[record.event];
-  for (const engine::TracedEvent* event : output.events()) {
-    std::uint64_t& recorded = state_of(output, event).recorded = 0;
+  std::uint64_t* words = words_of(output);
+  for (const engine::TracedEvent* event : outputs_[output].events()) {
+    std::uint64_t& recorded = state_of(outputs_[output], event).recorded;
+    recorded -= load(words[kRecorded]);
     for (const auto& [format, count] : counts)
       if (format->system == event->group && format->name == event->name) recorded += count;
+    words += kWords;
   }
 }
 

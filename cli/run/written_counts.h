@@ -26,11 +26,11 @@ class WrittenCounts {
   // So many intervals of --interval have been printed.
   void note_intervals(std::uint64_t intervals);
 
-  // The others are for the copy. take_over() sets the events' counts to what was written; `recorded`: also those of
-  // records. Otherwise nobody but the copy has the records that the copy knows of.
-  void take_over(bool recorded);
-  // Sets the events' counts of records to what the output's file has, if it can be read.
-  static void recount(InstanceOutput& output);
+  // The others are for the copy. take_over() sets the counts of the output's events to what was written; `recorded`:
+  // also those of records. (What is only in memory the copy has as far as it has read it itself.)
+  void take_over(std::size_t output, bool recorded);
+  // Puts what `file` has in place of what was noted of the output's records, if the file can be read.
+  void recount(std::size_t output, const std::string& file);
   std::uint64_t taken() const;  // by all outputs
   std::uint64_t intervals() const;
 

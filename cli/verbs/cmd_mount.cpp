@@ -180,7 +180,9 @@ bool MountRun::step() {
 
 void MountRun::look_at_keeper() {
   const session::Keeper::Version version = {tracing_->code().changes(), tracing_->records().delivered()};
-  if (keeper_.is_due(version)) keeper_.renew(version);
+  if (!keeper_.is_due(version)) return;
+  keeper_.renew(version);
+  tracing_->hide_copy(keeper_.pid());
 }
 
 // In the keeper, when the probes are out and nobody serves the directory.
@@ -192,11 +194,22 @@ void MountRun::finish_for_the_dead() {
   if (const auto saved = save_what_is_left(); !saved)
     report_.error(saved.error());
   else if (!saved->empty())
-    report_.status("what the directory had is in " + options_.directory + ".left: " + *saved);
+    report_.status("what the directory had is in " + *saved);
   print_counts();
 }
 
-// Buffers and histograms, as their files would show them, each in a file of a flat folder. Returns their names.
+// The first of DIR.left, DIR.left2, … that is not there.
+std::string new_folder_beside(const std::string& directory) {
+  std::string path = std::filesystem::absolute(directory).lexically_normal().string();
+  while (path.size() > 1 && path.back() == '/') path.pop_back();
+  std::error_code ignored;
+  std::string folder = path + ".left";
+  for (int number = 2; std::filesystem::exists(folder, ignored); ++number)
+    folder = path + ".left" + std::to_string(number);
+  return folder;
+}
+
+// Buffers and histograms, as their files would show them, each in a file of a flat folder. Returns "FOLDER: NAMES".
 Result<std::string> MountRun::save_what_is_left() {
   const auto files = tree::tracing_dir(*tree_);
   std::vector<std::pair<std::string, std::string>> texts;  // by name
@@ -210,14 +223,14 @@ Result<std::string> MountRun::save_what_is_left() {
                            KEVT_TRY(files->read(place + "events/" + event->group + '/' + event->name + "/hist")));
   }
   if (texts.empty()) return std::string();
-  const std::string folder = options_.directory + ".left";
+  const std::string folder = new_folder_beside(options_.directory);
   KEVT_TRY(open_output_folder(folder));
-  std::string names;
+  std::string names = folder + ':';
   for (const auto& [name, text] : texts) {
     RunOutput file = KEVT_TRY(RunOutput::open(folder + '/' + name));
     file.add_lines(text);
     KEVT_TRY(file.flush());
-    names += (names.empty() ? "" : ", ") + name;
+    names += (names.back() == ':' ? " " : ", ") + name;
   }
   return names;
 }

@@ -125,7 +125,11 @@ class Run {
   RunDefinitions definitions_{request_, report_};
   std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
-  session::Keeper keeper_{{.take_over = [this] { trace_.take_over(); },
+  session::Keeper keeper_{{.take_over =
+                               [this] {
+                                 trace_.take_over();  // before anything is read
+                                 kernel_.stop(*tracing_, report_);
+                               },
                            .read = [this] { trace_.go_on(); },
                            .finish = [this] { finish_for_the_dead(); }}};
   bool is_tracing_ = false;
@@ -237,7 +241,6 @@ void Run::record() {
 
 // In the keeper, when the probes are out of the processes.
 void Run::finish_for_the_dead() {
-  kernel_.stop(*tracing_, report_);
   processes_.settle();
   trace_.finish();
   print_summary();

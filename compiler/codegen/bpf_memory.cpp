@@ -173,7 +173,7 @@ std::uint64_t BpfHooks::stack_flags() const {
   return input_.context == model::BpfContext::RawTracepoint ? kOurs : 0;
 }
 
-// Negative: another stack has the place that the hash names. It stays there: what was counted under its number is its.
+// Negative: another stack has the place that the hash names, and keeps it.
 Value* BpfHooks::stack_number(llvm::IRBuilder<>& b) {
   KEVT_ASSERT(!may_sleep());  // programs that may sleep have no such maps
   Value* const place = helper(b, kGetStackId, {function_->getArg(0), map(b, "kevt_stacks"), b.getInt64(stack_flags())});

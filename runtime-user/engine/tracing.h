@@ -62,6 +62,8 @@ class Tracing {
   Targets& targets() { return targets_; }
   // From now on hits of kevtrace's own threads are filtered and fire no trigger.
   void hide_own_threads() { state_.hide_own_threads(); }
+  // The same for records of a copy of this process (session::Keeper).
+  void hide_copy(std::int32_t pid) { state_.hide_copy(pid); }
 
   // Reads the records of all targets; returns how many were delivered. Never blocks.
   std::size_t drain() { return records_.drain(); }

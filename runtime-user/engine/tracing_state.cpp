@@ -69,7 +69,13 @@ void TracingState::hide_own_threads() {
 }
 
 bool TracingState::is_hidden(std::int32_t tid) const {
-  return !hidden_threads.empty() && std::ranges::find(hidden_threads, tid) != hidden_threads.end();
+  if (hidden_threads.empty()) return false;
+  return std::ranges::find(hidden_threads, tid) != hidden_threads.end() ||
+         (tid != 0 && std::ranges::find(hidden_copies, tid) != hidden_copies.end());
+}
+
+void TracingState::hide_copy(std::int32_t pid) {
+  if (pid != 0) hidden_copies[next_copy++ % hidden_copies.size()] = pid;
 }
 
 }  // namespace kevt::engine

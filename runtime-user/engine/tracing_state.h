@@ -4,6 +4,7 @@
 // TriggerFiles an instance's filters and triggers; RecordRouter an instance's buffers and counts.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string_view>
 #include <vector>
@@ -28,6 +29,10 @@ struct TracingState {
   // kevtrace's own threads: their hits in the kernel are filtered and fire no trigger.
   std::vector<std::int32_t> hidden_threads;
   void hide_own_threads();
+  // The newest copies of this process, too; the code of hits does not know them.
+  std::array<std::int32_t, 16> hidden_copies{};  // 0: none; thread 0, which is idle, is never hidden
+  std::size_t next_copy = 0;
+  void hide_copy(std::int32_t pid);
   bool is_hidden(std::int32_t tid) const;
 
   bool has_several_targets() const { return options.follows || code.installed().targets().size() > 1; }

@@ -20,7 +20,7 @@ namespace {
 using Clock = std::chrono::steady_clock;
 
 constexpr std::chrono::milliseconds kSeldom{100};
-constexpr int kShare = 100;  // of the time
+constexpr int kShare = 100, kUrgentShare = 10;  // of the time: at most a hundredth, of other code a tenth
 
 // What the user asks for is the tracer's business. Destructors are not run: what they would undo is the tracer's.
 [[noreturn]] void keep(const Keeper::Work& work) {
@@ -32,6 +32,7 @@ constexpr int kShare = 100;  // of the time
     work.take_over();
     while (!are_probes_out()) work.read();
     work.finish();
+    std::fflush(nullptr);
   } catch (const std::exception&) {
     _exit(kOurFailure);
   }
@@ -40,11 +41,16 @@ constexpr int kShare = 100;  // of the time
 
 }  // namespace
 
-bool Keeper::is_due(const Version& now) const {
+bool Keeper::is_due(const Version& now) {
   if (!has_supervisor()) return false;
-  const bool is_urgent = has_failed_ ? false : !copy_ || now.code != version_.code;
-  const auto pause = std::max<Clock::duration>(kSeldom, kShare * cost_);
-  return is_urgent || ((has_failed_ || now.counts != version_.counts) && Clock::now() - made_ >= pause);
+  if (copy_ && waitpid(copy_, nullptr, WNOHANG) == copy_) {  // something has ended it
+    copy_ = 0;
+    has_failed_ = true;
+  }
+  const auto age = Clock::now() - made_;
+  const bool is_urgent = !has_failed_ && (!copy_ || now.code != version_.code);
+  if (is_urgent) return age >= kUrgentShare * cost_;
+  return (has_failed_ || now.counts != version_.counts) && age >= std::max<Clock::duration>(kSeldom, kShare * cost_);
 }
 
 // There is always one, and for a moment there are two: whoever reads the supervisor's byte is the keeper.
@@ -58,6 +64,7 @@ void Keeper::renew(const Version& now) {
   end();
   has_failed_ = copy < 0;
   if (copy > 0) copy_ = copy;
+  note_keeper(copy_);
   made_ = Clock::now();
   cost_ = made_ - begin;
 }
@@ -68,6 +75,7 @@ void Keeper::end() {
   while (waitpid(copy_, nullptr, 0) < 0 && errno == EINTR) {
   }
   copy_ = 0;
+  note_keeper(0);
 }
 
 }  // namespace kevt::session

@@ -35,13 +35,15 @@ class Keeper {
   struct Version {
     std::uint64_t code = 0, counts = 0;
   };
-  // Whether a new copy is to be made: when there is none, or of other code, at once; when counts have changed, ten
-  // times a second at most, and so that copies take a hundredth of the time at most.
-  bool is_due(const Version& now) const;
+  // Whether a new copy is to be made: when there is none, or of other code, so that copies take a tenth of the time at
+  // most; when counts have changed, or something has ended the copy, ten times a second at most, for a hundredth of the
+  // time.
+  bool is_due(const Version& now);
   // Makes the copy, and ends an older one. Without a supervisor, or where the process cannot be copied (memory,
   // RLIMIT_NPROC), there is none. To be called from the only thread, or where no other holds a lock.
   void renew(const Version& now);
   void end();
+  pid_t pid() const { return copy_; }  // 0: there is none
 
  private:
   Work work_;

@@ -224,6 +224,14 @@ Result<void> Recorder::give_stack(engine::TracedTarget& target, const runtime::R
                        .bytes = stack_});
 }
 
+void Recorder::go_on_from(const Recorder& other) {
+  metadata_.histograms = other.metadata_.histograms;
+  histogram_bytes_ = other.histogram_bytes_;
+  histograms_left_out_ = other.histograms_left_out_;
+  metadata_.comms.insert(other.metadata_.comms.begin(), other.metadata_.comms.end());
+  metadata_.process_of.insert(other.metadata_.process_of.begin(), other.metadata_.process_of.end());
+}
+
 void Recorder::add_histograms(record::HistogramReading reading) {
   const auto bytes_of = [](const record::HistogramReading& one) {
     std::size_t bytes = one.text.size();

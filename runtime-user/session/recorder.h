@@ -36,6 +36,11 @@ class Recorder {
   void add(const engine::TracedTarget& target) { describe_process(target); }
   // Tells that no record of this target comes any more. Another target may get the same address.
   void remove(const engine::TracedTarget& target);
+  // Whether what was given is kept in memory until finish().
+  bool is_known_only_at_end() const { return writer_->is_known_only_at_end(); }
+  // Takes the histograms of another recorder, and what it knows of threads, for a recording that goes on in another
+  // file.
+  void go_on_from(const Recorder& other);
   // Whether the writer accepts records one CPU after the other, not merged by time.
   bool takes_any_order() const { return !writer_->wants_order(); }
   Result<void> give(const engine::TracedEvent& event, engine::TracedTarget& target, const runtime::Record& record);

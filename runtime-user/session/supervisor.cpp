@@ -46,11 +46,13 @@ pid_t supervisor = 0;       // in the tracer
 volatile pid_t tracer = 0;  // in the supervisor
 volatile Supervised place = Supervised::OwnSession;
 volatile std::int64_t asked_at_ms = 0;
+volatile bool has_called_keeper = false;
 
 // What the tracer tells the supervisor, in shared memory.
 struct Notes {
   pid_t command = 0;
   std::uint64_t command_began = 0;
+  pid_t keeper = 0;
   char directory[PATH_MAX] = {};
   inproc::PreparationNote preparation;
 };
@@ -88,6 +90,7 @@ bool await_byte(const UniqueFd& from) {
 }
 
 void call_keeper() {
+  has_called_keeper = true;
   if (keeper_line) (void)!write(keeper_line->call.write.get(), "", 1);
 }
 
@@ -105,7 +108,10 @@ constexpr std::int64_t kSameWishMs = 100;
 
 // If both processes share the terminal's session, Ctrl-C reaches both: such a signal (si_code > 0) is not passed on.
 void on_signal(int signal, siginfo_t* info, void*) {
-  if (asked_at_ms && now_ms() - asked_at_ms > kSameWishMs) _exit(kSignalBase + signal);
+  if (asked_at_ms && now_ms() - asked_at_ms > kSameWishMs) {
+    if (has_called_keeper && notes && notes->keeper) kill(notes->keeper, SIGKILL);
+    _exit(kSignalBase + signal);
+  }
   if (!asked_at_ms) asked_at_ms = now_ms();
   if (tracer && (place == Supervised::OwnSession || info->si_code <= 0)) kill(tracer, signal);
 }
@@ -208,6 +214,10 @@ bool wait_for_tracers_end() {
 bool are_probes_out() {
   pollfd call = {keeper_line->call.read.get(), POLLIN, 0};
   return poll(&call, 1, 1) > 0 && (call.revents & POLLHUP);
+}
+
+void note_keeper(pid_t keeper) {
+  if (notes) notes->keeper = keeper;
 }
 
 void note_started(pid_t command) {

@@ -28,6 +28,8 @@ bool is_abandoned();
 bool has_supervisor();
 bool wait_for_tracers_end();
 bool are_probes_out();
+// For the tracer: which process is its keeper; 0: none. The supervisor ends it when the user wants everything to end.
+void note_keeper(pid_t keeper);
 
 // For `work`: tell the supervisor that CMD was started, and that a directory was mounted.
 void note_started(pid_t command);

@@ -97,7 +97,7 @@ class Killed(ProcessTest):
         run = self.started(*words, verb=verb)
         self.steps(run)
         os.kill(children_of(run.pid)[0], signal.SIGKILL)
-        wait_until(lambda: "hits" in self.said("err") or run.poll() is not None, "the accounts")
+        wait_until(lambda: accounts(self.said("err")) or run.poll() is not None, "the accounts")
         run.communicate("5 6 1\n", timeout=60)
         self.assertEqual(run.returncode, 128 + signal.SIGKILL, self.said("err"))
         self.assertIn("the tracing process was ended by signal 9", self.said("err"))
@@ -129,7 +129,8 @@ class Killed(ProcessTest):
     def test_json(self):
         _, recorded, _, _, lost, _ = self.killed("-e", STEP, "-f", "json", "-o", "x.json")["step"]
         numbers = [int(number) for name in ("x.json", "x.rest.json") for number in re.findall(r'"i":(\d+)', self.said(name))]
-        self.assertEqual((recorded, recorded + lost), (len(set(numbers)), ALL))
+        self.assertEqual((recorded, recorded + lost), (len(numbers), ALL))
+        self.assertEqual(len(set(numbers)), len(numbers), "each once")
 
     def test_what_the_reader_counts_is_counted_or_lost(self):
         found = self.killed("-e", STEP, "-e", OTHER, "--hist", "step: keys=i:t0=common_timestamp",
@@ -145,9 +146,26 @@ class Killed(ProcessTest):
         self.assertEqual((hits, aggregated + lost), (ALL, ALL))
         self.assertEqual(sum(hits_of(self.said("out"))), aggregated)
 
+    def test_intervals_beside_a_recording(self):
+        """The tables of all intervals are printed, and in the recording that goes on."""
+        _, _, aggregated, _, lost, _ = self.killed("-e", STEP, "--interval", "0.02", "--hist", "step: keys=common_type", "-o", "x.dat")["step"]
+        self.assertEqual(aggregated + lost, ALL)
+        self.assertEqual(sum(hits_of(self.said("out"))), aggregated)
+        self.assertEqual(sum(hits_of(self.report("x.rest.dat"))), aggregated)
+
+    def test_what_is_written_at_the_end_alone(self):
+        _, recorded, _, _, lost, _ = self.killed("-e", STEP, "--stack", "-f", "folded", "-o", "x.folded", "-c", str(2 * ALL))["step"]
+        self.assertEqual(recorded + lost, ALL)
+        self.assertEqual(sum(int(number) for number in re.findall(r" (\d+)$", self.said("x.folded"), re.M)), recorded)
+
+    def test_stacks_that_hits_count(self):
+        found = self.killed("-e", STEP, "--stack", "-f", "folded", "-o", "x.folded")["step"]
+        hits = sum(int(number) for number in re.findall(r" (\d+)$", self.said("x.folded"), re.M))
+        self.assertEqual((found[0], hits + found[4]), (ALL, ALL))
+
     def test_a_limit(self):
-        self.killed("-e", STEP, "-c", str(ALL - 10))
-        self.assertLessEqual(len(re.findall(r" step: ", self.said("out"))), ALL - 10)
+        _, recorded, _, _, lost, _ = self.killed("-e", STEP, "-c", str(2 * ALL))["step"]
+        self.assertEqual((recorded, recorded + lost), (len(re.findall(r" step: ", self.said("out"))), ALL))
 
     def test_a_question(self):
         found = self.killed("-e", STEP, verb="count")

@@ -135,6 +135,8 @@ class RecordWriter {
   virtual std::uint64_t bytes() const = 0;  // written so far
   // Something about what is written that its reader should know, once.
   virtual std::optional<std::string> take_note() { return std::nullopt; }
+  // Whether flush() writes nothing: what was added is kept in memory until finish().
+  virtual bool is_known_only_at_end() const { return false; }
   // Must records of different CPUs come in the order of time?
   virtual bool wants_order() const { return true; }
   // Empty: it needs records. All wishes are granted, or none.

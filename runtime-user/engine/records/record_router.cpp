@@ -37,12 +37,6 @@ bool is_of_kernel(const TracedTarget* target) { return !target || target->pid() 
 }  // namespace
 
 std::size_t RecordRouter::drain() {
-  const std::size_t delivered = drain_targets();
-  delivered_ += delivered;
-  return delivered;
-}
-
-std::size_t RecordRouter::drain_targets() {
   const auto& targets = state_.code.installed().targets();
   if (targets.empty() && !state_.options.follows) return 0;
   if (state_.options.is_tapped && !tap_) return 0;
@@ -107,6 +101,7 @@ void RecordRouter::tap_plainly(TracedTarget& target, const runtime::Record& reco
     route = {.of_round = rounds_, .event = event, .state = state && is_plain(*event, *state) ? state : nullptr};
   }
   if (!route.state) return deliver(target, record);
+  ++delivered_;
   ++route.state->recorded;
   tap_->take(state_.instances.top(), *route.event, target, record);
 }
@@ -128,6 +123,7 @@ void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record) 
 void RecordRouter::deliver(TracedTarget& target, const runtime::Record& record, const Instance* decided) {
   const TracedEvent* event = state_.events.find(model::type_of(record.bytes));
   if (!event) return;
+  if (!is_of_kernel(&target) || !state_.is_hidden(model::pid_of(record.bytes))) ++delivered_;
   tasks_.note(target, record, model::pid_of(record.bytes));
   stacks_.look_for_new_files(target, record.stack);
   const bool has_stack = event->is_static() || !record.stack.empty();

@@ -27,7 +27,7 @@ class RecordRouter {
   // Reads and delivers the records of all targets; returns how many were delivered. Never blocks. With several targets,
   // a record waits until no slower target can come with an older one; after finish() none waits any more.
   std::size_t drain();
-  // How many were delivered so far.
+  // How many were delivered so far, without those of kevtrace's own threads.
   std::uint64_t delivered() const { return delivered_; }
   // Only with TracingOptions::is_tapped. From now on `tap`, which outlives this object, takes the records of all
   // instances.
@@ -52,7 +52,6 @@ class RecordRouter {
   runtime::EventCounts counts(const Instance& instance, const TracedEvent& event) const;
 
  private:
-  std::size_t drain_targets();
   struct PendingRecord {
     TracedTarget* target;
     std::uint32_t cpu;

@@ -21,6 +21,7 @@ class AnswerTable : public RecordWriter {
  public:
   AnswerTable(OutputFile out, const Metadata& metadata) : out_(std::move(out)), metadata_(metadata) {}
   Result<void> flush() override { return {}; }
+  bool is_known_only_at_end() const override { return true; }
   std::uint64_t bytes() const override { return out_.written(); }
   Result<void> finish() override {
     append_answer();

@@ -23,6 +23,7 @@ class FoldedWriter final : public RecordWriter {
   }
   std::optional<std::string> take_note() override { return paths_.note(); }
   Result<void> flush() override { return {}; }
+  bool is_known_only_at_end() const override { return true; }
   Result<void> finish() override;
   std::uint64_t bytes() const override { return file_.written(); }
 

@@ -100,6 +100,7 @@ class PprofWriter final : public RecordWriter {
   }
   std::optional<std::string> take_note() override { return paths_.note(); }
   Result<void> flush() override { return {}; }
+  bool is_known_only_at_end() const override { return true; }
   Result<void> finish() override {
     const FoldedPaths::Folded folded = paths_.folded();
     Profile profile;
