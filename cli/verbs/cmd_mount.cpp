@@ -180,7 +180,9 @@ bool MountRun::step() {
 
 void MountRun::look_at_keeper() {
   const session::Keeper::Version version = {tracing_->code().changes(), tracing_->records().delivered()};
-  if (!keeper_.is_due(version)) return;
+  // A copy would keep probes of the kernel attached that are disarmed here: their links are open in both.
+  const auto is_kernel = [](const engine::TracedTarget* target) { return target->pid() == 0; };
+  if (std::ranges::any_of(targets_->targets(), is_kernel) || !keeper_.is_due(version)) return;
   keeper_.renew(version);
   tracing_->hide_copy(keeper_.pid());
 }
