@@ -213,6 +213,7 @@ std::optional<int> Run::arm() {
 
 void Run::stop_tracing() {
   is_tracing_ = false;
+  if (kernel_.is_open()) keeper_.end();  // its links would keep the kernel's probes attached
   kernel_.stop(*tracing_, report_);
   if (!processes_.leave()) stop_failed_ = true;
   report_gone();
