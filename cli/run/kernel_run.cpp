@@ -57,8 +57,8 @@ class KernelRun {
   std::unique_ptr<session::KernelTarget> target_;
   std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
-  // The kernel's probes write to memory that a copy of this process shares, and stay as long as it has them open.
-  session::Keeper keeper_{{.take_over =
+  session::Keeper keeper_{{.begin = [this] { tracing_->let_go_in_copy(); },
+                           .take_over =
                                [this] {
                                  trace_.take_over();  // before anything is read
                                  stop();

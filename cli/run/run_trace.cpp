@@ -36,7 +36,7 @@ constexpr std::chrono::milliseconds kFlushEvery{100};
 // A recording beside which another can stand: a file, or the folder of a CTF trace. Not a pipe, or a device.
 bool is_file(const std::string& path) {
   struct stat status = {};
-  const bool is_there = !path.empty() && path != "-" && lstat(path.c_str(), &status) == 0;
+  const bool is_there = !path.empty() && path != "-" && stat(path.c_str(), &status) == 0;
   return is_there && (S_ISREG(status.st_mode) || S_ISDIR(status.st_mode));
 }
 
@@ -148,7 +148,7 @@ bool can_count_stacks(const engine::Tracing& tracing, std::span<const session::R
 }  // namespace
 
 // A limit of records needs records, and so does what acts on them. From the moment on that the trigger is there, the
-// reader counts each hit that it gets: records that still come, until the event is off, are no further hits.
+// reader counts each hit that it gets: records that still come, until the event is off, are no further hits (take()).
 void RunTrace::count_instead() {
   session::Recorder* const recorder = outputs_.front().recorder();
   const bool wants_records = options_.events || options_.max_bytes || options_.interval || options_.overwrite;
@@ -166,7 +166,7 @@ void RunTrace::count_instead() {
   std::vector<const engine::TracedEvent*> counted;
   Result<void> done;
   for (const session::Recorder::CountTrigger& one : wanted) {
-    counted_.insert(one.event->id);  // the trigger counts what is read while it is set
+    counted_.insert(one.event->id);
     done = tracing_->triggers().write(top, *one.event, one.text);
     if (!done) break;
     counted.push_back(one.event);
@@ -198,7 +198,7 @@ std::uint64_t RunTrace::taken() const {
 void RunTrace::take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
                     const runtime::Record& record) {
   InstanceOutput& output = output_of(instance);
-  if (counted_.contains(event.id)) {
+  if (counted_.contains(event.id) && instance.find_state(event.id)->soft_users) {  // its trigger has counted the hit
     last_taken_ = nullptr;
     return;
   }
@@ -213,19 +213,19 @@ void RunTrace::take_stack(const engine::Instance& instance, engine::TracedTarget
     note_written(*last_taken_, last_taken_->take_stack(target, of, frames));
 }
 
-void RunTrace::flush(std::size_t output) {
-  note_written(outputs_[output], outputs_[output].flush());
-  written_counts_.note(output);
+void RunTrace::flush(Which which) {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    InstanceOutput& one = outputs_[i];
+    if (one.is_closed() || (one.recorder() && which == Which::Lines)) continue;
+    note_written(one, one.flush());
+    written_counts_.note(i);
+  }
 }
 
 void RunTrace::write(Round round) {
   const bool is_due = Clock::now() - flushed_ >= kFlushEvery;
   if (is_due) flushed_ = Clock::now();
-  for (std::size_t i = 0; i < outputs_.size(); ++i) {
-    InstanceOutput& one = outputs_[i];
-    if (one.is_closed() || (one.recorder() && (!is_due || round != Round::Running))) continue;
-    flush(i);
-  }
+  flush(is_due && round == Round::Running ? Which::All : Which::Lines);
   written_ = 0;
   for (const InstanceOutput& one : outputs_) written_ += one.bytes();
 }
@@ -342,8 +342,7 @@ void RunTrace::look_at(session::Keeper& keeper, bool always) {
   const session::Keeper::Version version = {.code = tracing_->code().changes(),
                                             .counts = counts ? tracing_->records().delivered() : 0};
   if (!keeper.is_due(version) && !always) return;
-  for (std::size_t i = 0; i < outputs_.size(); ++i)
-    if (!outputs_[i].is_closed()) flush(i);
+  flush(Which::All);
   written_counts_.share(intervals_ - !interval_texts_.empty());
   keeper.renew(version);
 }

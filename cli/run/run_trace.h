@@ -109,7 +109,8 @@ class RunTrace final : public engine::RecordTap {
   bool is_interval_over() const;
   void end_interval();
   void print_interval();
-  void flush(std::size_t output);
+  enum class Which : std::uint8_t { Lines, All };
+  void flush(Which which);
   bool is_in_memory(const InstanceOutput& output) const;
   void go_on_beside(std::size_t output);
   void count_what_was_written();

@@ -95,7 +95,9 @@ std::uint64_t WrittenCounts::taken() const { return shared_ ? load(shared_[kTake
 std::uint64_t WrittenCounts::intervals() const { return shared_ ? load(shared_[kIntervals]) : 0; }
 
 std::string rest_of(const std::string& file) {
-  const std::filesystem::path path(file);
+  std::error_code failed;
+  std::filesystem::path path = std::filesystem::canonical(file, failed);
+  if (failed || !std::filesystem::is_symlink(file, failed)) path = file;
   return (path.parent_path() / (path.stem().string() + ".rest" + path.extension().string())).string();
 }
 

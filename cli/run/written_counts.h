@@ -46,7 +46,7 @@ class WrittenCounts {
   std::size_t bytes_ = 0;
 };
 
-// The file in which a recording goes on: "x.dat" → "x.rest.dat".
+// The file in which a recording goes on: "x.dat" → "x.rest.dat", beside the file that a link leads to.
 std::string rest_of(const std::string& file);
 
 }  // namespace kevt::cli

@@ -76,7 +76,11 @@ class MountRun {
   std::unique_ptr<engine::Tracing> tracing_;
   std::unique_ptr<tree::Tree> tree_;
   std::unique_ptr<fuse::Mount> mount_;
-  session::Keeper keeper_{{.begin = [this] { mount_->let_go_in_copy(); },
+  session::Keeper keeper_{{.begin =
+                               [this] {
+                                 mount_->let_go_in_copy();
+                                 tracing_->let_go_in_copy();
+                               },
                            .read = [this] { tracing_->drain(); },
                            .finish = [this] { finish_for_the_dead(); }}};
   bool stop_failed_ = false;
@@ -180,9 +184,7 @@ bool MountRun::step() {
 
 void MountRun::look_at_keeper() {
   const session::Keeper::Version version = {tracing_->code().changes(), tracing_->records().delivered()};
-  // A copy would keep probes of the kernel attached that are disarmed here: their links are open in both.
-  const auto is_kernel = [](const engine::TracedTarget* target) { return target->pid() == 0; };
-  if (std::ranges::any_of(targets_->targets(), is_kernel) || !keeper_.is_due(version)) return;
+  if (!keeper_.is_due(version)) return;
   keeper_.renew(version);
   tracing_->hide_copy(keeper_.pid());
 }

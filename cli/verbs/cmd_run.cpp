@@ -125,7 +125,8 @@ class Run {
   RunDefinitions definitions_{request_, report_};
   std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
-  session::Keeper keeper_{{.take_over =
+  session::Keeper keeper_{{.begin = [this] { tracing_->let_go_in_copy(); },
+                           .take_over =
                                [this] {
                                  trace_.take_over();  // before anything is read
                                  kernel_.stop(*tracing_, report_);
@@ -213,7 +214,6 @@ std::optional<int> Run::arm() {
 
 void Run::stop_tracing() {
   is_tracing_ = false;
-  if (kernel_.is_open()) keeper_.end();  // its links would keep the kernel's probes attached
   kernel_.stop(*tracing_, report_);
   if (!processes_.leave()) stop_failed_ = true;
   report_gone();

@@ -62,7 +62,11 @@ class Tracing {
   Targets& targets() { return targets_; }
   // From now on hits of kevtrace's own threads are filtered and fire no trigger.
   void hide_own_threads() { state_.hide_own_threads(); }
-  // The same for records of a copy of this process (session::Keeper).
+  // In a copy of this process (session::Keeper): ProbeRuntime::let_go_in_copy() of all targets.
+  void let_go_in_copy() {
+    for (TracedTarget* target : code().targets()) target->runtime().let_go_in_copy();
+  }
+  // hide_own_threads() for records of such a copy.
   void hide_copy(std::int32_t pid) { state_.hide_copy(pid); }
 
   // Reads the records of all targets; returns how many were delivered. Never blocks.

@@ -124,6 +124,10 @@ class ProbeRuntime {
     return std::unexpected(Error("this runtime does not choose how probes are armed", EOPNOTSUPP));
   }
 
+  // In a copy of this process (fork): lets go of what would keep probes in place that the process itself takes out. The
+  // copy reads on, and no probe is armed by it.
+  virtual void let_go_in_copy() {}
+
   // The words that SharedCell slots name by index, all 0 at first. Hits read and change them at any time. Empty: this
   // runtime has none.
   virtual std::span<std::uint64_t> shared_cells() { return {}; }

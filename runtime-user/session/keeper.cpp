@@ -1,5 +1,6 @@
 #include "runtime-user/session/keeper.h"
 
+#include <fcntl.h>
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/wait.h>
@@ -9,7 +10,10 @@
 #include <cerrno>
 #include <cstdio>
 #include <exception>
+#include <utility>
 
+#include "common/print.h"
+#include "common/unique_fd.h"
 #include "runtime-user/session/exit_status.h"
 #include "runtime-user/session/supervisor.h"
 
@@ -23,17 +27,20 @@ constexpr std::chrono::milliseconds kSeldom{100};
 constexpr int kShare = 100, kUrgentShare = 10;  // of the time: at most a hundredth, of other code a tenth
 
 // What the user asks for is the tracer's business. Destructors are not run: what they would undo is the tracer's.
-[[noreturn]] void keep(const Keeper::Work& work) {
+// `begun` is closed when the copy has begun.
+[[noreturn]] void keep(const Keeper::Work& work, UniqueFd begun) {
   prctl(PR_SET_NAME, "kevtrace-keeper");
   for (const int signal : {SIGINT, SIGTERM, SIGHUP}) ::signal(signal, SIG_IGN);
-  work.begin();
-  if (!wait_for_tracers_end()) _exit(kOk);
   try {
+    work.begin();
+    begun.reset();
+    if (!wait_for_tracers_end()) _exit(kOk);
     work.take_over();
     while (!are_probes_out()) work.read();
     work.finish();
     std::fflush(nullptr);
-  } catch (const std::exception&) {
+  } catch (const std::exception& thrown) {
+    print_to(messages(), "kevtrace: error: finishing the trace: {}\n", thrown.what());
     _exit(kOurFailure);
   }
   _exit(kOk);
@@ -55,12 +62,18 @@ bool Keeper::is_due(const Version& now) {
 
 // There is always one, and for a moment there are two: whoever reads the supervisor's byte is the keeper.
 void Keeper::renew(const Version& now) {
-  if (!has_supervisor()) return;
+  int begun[2];
+  if (!has_supervisor() || pipe2(begun, O_CLOEXEC) != 0) return;
   const auto begin = Clock::now();
   version_ = now;
   std::fflush(nullptr);  // else the copy writes it, too
+  UniqueFd wait(begun[0]), tell(begun[1]);
   const pid_t copy = fork();
-  if (copy == 0) keep(work_);
+  if (copy == 0) keep(work_, std::move(tell));
+  tell.reset();
+  char nothing = 0;
+  while (read(wait.get(), &nothing, 1) < 0 && errno == EINTR) {
+  }
   end();
   has_failed_ = copy < 0;
   if (copy > 0) copy_ = copy;

@@ -22,8 +22,8 @@ namespace kevt::session {
 
 class Keeper {
  public:
-  // What the copy does: before it waits; when the tracer has died; then again and again, as long as there are probes;
-  // and when they are out. It ends behind that.
+  // What the copy does: before it waits, and before renew() returns; when the tracer has died; then again and again, as
+  // long as there are probes; and when they are out. It ends behind that.
   struct Work {
     std::function<void()> begin = [] {}, take_over = [] {}, read, finish;
   };

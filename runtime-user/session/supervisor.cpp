@@ -4,8 +4,8 @@
 //
 //   kevtrace ──fork── tracer ──ptrace── target
 //      │ waits, passes Ctrl-C on    │ sees that its parent has gone: detaches, ends
-//      │ sees that the tracer died, or failed to leave: takes the probes out of what it has left (left_session.h);
-//      │ then the tracer's keeper (keeper.h) finishes the trace
+//      │ sees that the tracer died, or failed to leave: takes the probes out of what it has left (left_session.h)
+//      │ if the tracer died: calls its keeper (keeper.h), which finishes the trace
 //
 // With OwnSession even a SIGKILL for the whole process group or terminal does not reach the tracer. If both processes
 // are killed at once, the probes stay in the target: the target goes on, and records are lost once the rings are full.
@@ -99,6 +99,7 @@ void let_keeper_finish() {
   if (!keeper_line) return;
   keeper_line->call.write.reset();
   (void)await_byte(keeper_line->alive.read);
+  has_called_keeper = false;  // its number may be another process's by now
 }
 
 std::int64_t now_ms() { return static_cast<std::int64_t>(now_ns() / 1'000'000); }

@@ -107,6 +107,11 @@ class Killed(ProcessTest):
             self.assertEqual(hits, sum(parts), name)
         return found
 
+    def assert_within(self, recorded, written, lost):
+        """Lines of a write in which the tracer was killed are in the file and count as lost."""
+        self.assertLessEqual(recorded, written)
+        self.assertLessEqual(written, recorded + lost)
+
     def report(self, name):
         return subprocess.run([KEVTRACE, "report", self.path(name)], capture_output=True, text=True, check=True, timeout=60).stdout
 
@@ -114,7 +119,8 @@ class Killed(ProcessTest):
         found = self.killed("-e", STEP, "-e", OTHER, "--hist", "other: keys=i.log2")
         hits, recorded, _, _, lost, _ = found["step"]
         numbers = [int(number) for number in re.findall(r" step: .* i=(\d+)$", self.said("out"), re.M)]
-        self.assertEqual((hits, recorded + lost, recorded), (ALL, ALL, len(numbers)))
+        self.assertEqual((hits, recorded + lost), (ALL, ALL))
+        self.assert_within(recorded, len(numbers), lost)
         self.assertEqual(numbers, sorted(set(numbers)), "each once, in order")
         self.assertEqual(found["other"], (ALL, 0, ALL, 0, 0, 0), "counted at the hit: to the last one")
         self.assertEqual(hits_of(self.said("out")), [ALL])
@@ -165,7 +171,8 @@ class Killed(ProcessTest):
 
     def test_a_limit(self):
         _, recorded, _, _, lost, _ = self.killed("-e", STEP, "-c", str(2 * ALL))["step"]
-        self.assertEqual((recorded, recorded + lost), (len(re.findall(r" step: ", self.said("out"))), ALL))
+        self.assertEqual(recorded + lost, ALL)
+        self.assert_within(recorded, len(re.findall(r" step: ", self.said("out"))), lost)
 
     def test_a_question(self):
         found = self.killed("-e", STEP, verb="count")

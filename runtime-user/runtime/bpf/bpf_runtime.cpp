@@ -137,6 +137,14 @@ Result<void> BpfRuntime::disarm(std::span<const ProbeHandle> probes) {
   return {};
 }
 
+void BpfRuntime::let_go_in_copy() {
+  for (ProbeHandle probe = 0; probe < armed_.size(); ++probe) {
+    untold_ = untold_ || armed_[probe].links.link;
+    (void)disarm({&probe, 1});
+  }
+  events_->let_go_in_copy();
+}
+
 Result<void> BpfRuntime::remove(std::span<const ProbeHandle> probes) {
   KEVT_TRY(disarm(probes));
   for (ProbeHandle probe : probes) events_->remove(probe);

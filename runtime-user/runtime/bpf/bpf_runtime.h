@@ -28,6 +28,8 @@ class BpfRuntime final : public runtime::ProbeRuntime {
   void retire(std::span<const runtime::ProbeHandle> probes) override {
     for (const runtime::ProbeHandle probe : probes) events_->retire(probe);
   }
+  // Misses from then on are not known.
+  void let_go_in_copy() override;
   std::span<std::uint64_t> shared_cells() override { return events_->shared_cells(); }
   // Misses are those that the kernel counts, where it tells them; else they are unknown, and not in `attempts`.
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;

@@ -96,14 +96,12 @@ Result<int> KernelEvents::stacks_of(const model::BpfCode& code) {
 }
 
 std::span<const std::uint64_t> KernelEvents::stack(std::uint64_t number) {
-  const auto [known, is_new] = known_stacks_.try_emplace(number);
-  std::vector<std::uint64_t>& frames = known->second;
-  if (!is_new) return frames;
-  frames.resize(KEVT_BPF_STACK_BYTES / sizeof(std::uint64_t));
+  if (const auto known = known_stacks_.find(number); known != known_stacks_.end()) return known->second;
+  std::vector<std::uint64_t> frames(KEVT_BPF_STACK_BYTES / sizeof(std::uint64_t));
   const auto place = static_cast<std::uint32_t>(number - 1);
-  if (!stacks_ || bpf_map_lookup_elem(stacks_.get(), &place, frames.data()) != 0) frames.clear();
+  if (!stacks_ || bpf_map_lookup_elem(stacks_.get(), &place, frames.data()) != 0) return {};
   frames.erase(std::ranges::find(frames, 0u), frames.end());
-  return frames;
+  return known_stacks_[number] = std::move(frames);
 }
 
 std::size_t KernelEvents::free_hit_tables() const {

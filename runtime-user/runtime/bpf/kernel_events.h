@@ -79,6 +79,9 @@ class KernelEvents {
   // From now on drain() hands out the reader's records of static events with ours, in one order of time. The caller
   // owns the reader; nullptr: none.
   void read_also(TracepointReader* reader) { also_ = reader; }
+  void let_go_in_copy() {
+    if (also_) also_->map_again_in_copy();
+  }
 
  private:
   struct HitTables {

@@ -114,11 +114,20 @@ Result<void> TracepointReader::open_ring(unsigned cpu, std::uint32_t bytes) {
   Ring ring{.cpu = cpu, .fd = open_perf(attributes, cpu), .bytes = bytes};
   if (!ring.fd && (errno == ENODEV || errno == ENXIO)) return {};
   if (!ring.fd) return std::unexpected(bpf_error("opening a perf event", errno));
-  void* page = ::mmap(nullptr, kPage + bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd.get(), 0);
-  if (page == MAP_FAILED) return std::unexpected(Error::from_errno("mapping a perf ring"));
-  ring.page = static_cast<std::uint8_t*>(page);
+  KEVT_TRY(map(ring));
   rings_.push_back(std::move(ring));
   return {};
+}
+
+Result<void> TracepointReader::map(Ring& ring) {
+  void* page = ::mmap(nullptr, kPage + ring.bytes, PROT_READ | PROT_WRITE, MAP_SHARED, ring.fd.get(), 0);
+  ring.page = page == MAP_FAILED ? nullptr : static_cast<std::uint8_t*>(page);
+  return ring.page ? Result<void>() : std::unexpected(Error::from_errno("mapping a perf ring"));
+}
+
+// A ring that cannot be mapped (RLIMIT_MEMLOCK) is not read: what is in it counts as lost.
+void TracepointReader::map_again_in_copy() {
+  for (Ring& ring : rings_) (void)map(ring);
 }
 
 // A leader writes to its CPU's ring, and so do the events that are opened under it.
@@ -373,6 +382,7 @@ void TracepointReader::take_sample(std::span<const std::uint8_t> record, const s
 }
 
 std::size_t TracepointReader::drain_ring(Ring& ring, const std::function<void(const Hit&)>& take) {
+  if (!ring.page) return 0;
   auto* head = reinterpret_cast<perf_event_mmap_page*>(ring.page);
   const std::uint64_t end = std::atomic_ref(*reinterpret_cast<std::uint64_t*>(&head->data_head)).load();
   std::uint64_t at = head->data_tail;

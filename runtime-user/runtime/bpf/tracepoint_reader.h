@@ -53,6 +53,8 @@ class TracepointReader {
     std::span<const std::uint8_t> bytes;  // the record, and up to 7 bytes behind it
     std::vector<std::uint64_t> stack;     // innermost first
   };
+  // In a copy of this process (fork), which has the rings open, but not mapped: perf_mmap() sees to that.
+  void map_again_in_copy();
   // What the kernel has written, CPU after CPU. Bytes live until `take` returns.
   std::size_t drain(const std::function<void(const Hit&)>& take);
 
@@ -75,6 +77,7 @@ class TracepointReader {
   };
   TracepointReader() = default;
   Result<void> open_ring(unsigned cpu, std::uint32_t bytes);
+  static Result<void> map(Ring& ring);
   Result<std::shared_ptr<EventGroup>> open_group() const;
   Result<OpenEvent> open_event(std::uint32_t id, std::shared_ptr<EventGroup> group, bool with_stacks) const;
   Result<std::vector<Woken>> open_all(std::span<const std::uint32_t> ids);

@@ -31,6 +31,7 @@ class KmodRuntime final : public runtime::ProbeRuntime {
   Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
   void retire(std::span<const runtime::ProbeHandle> probes) override;
+  void let_go_in_copy() override { bpf_->let_go_in_copy(); }  // the module's are taken out by requests
   std::span<std::uint64_t> shared_cells() override { return bpf_->shared_cells(); }
   runtime::EventCounts counts(runtime::ProbeHandle probe) const override;
   runtime::ArmStatus arm_status(runtime::ProbeHandle probe) const override;

@@ -85,19 +85,20 @@ def test_misses():
 
 def test_client_dies():
     client = subprocess.Popen([KEVTRACE, 'run', '--runtime', 'kmod', '-o', '/dev/null', '-e', 'p:a vfs_read', '-e', 'r:b vfs_read'], stderr=subprocess.DEVNULL)
-    with_probes = False
-    for _ in range(300):
-        with open('/sys/kernel/debug/kprobes/list') as stream:
-            with_probes = 'vfs_read' in stream.read()
-        if with_probes:
-            break
-        time.sleep(0.1)
-    check(with_probes, 'a client has probes')
+    def become(wanted):
+        """Whether there are probes, or there are none, within 30 s."""
+        for _ in range(300):
+            with open('/sys/kernel/debug/kprobes/list') as stream:
+                if ('vfs_read' in stream.read()) == wanted:
+                    return True
+            time.sleep(0.1)
+        return False
+
+    check(become(True), 'a client has probes')
     check(not unload(), 'the module stays while a client is there')
     client.send_signal(signal.SIGKILL)
     client.wait()
-    with open('/sys/kernel/debug/kprobes/list') as stream:
-        check('vfs_read' not in stream.read(), 'a killed client leaves no probe')
+    check(become(False), 'a killed client leaves no probe')
 
 
 def test_requests():

@@ -129,6 +129,43 @@ def refused_by_kernel(cases):
     return refused
 
 
+def children(pid):
+    try:
+        with open('/proc/%d/task/%d/children' % (pid, pid)) as stream:
+            return [int(word) for word in stream.read().split()]
+    except FileNotFoundError:
+        return []
+
+
+def state(pid):
+    """The process's name and state; of one that has ended, nothing."""
+    try:
+        with open('/proc/%d/stat' % pid) as stream:
+            head, tail = stream.read().rsplit(')', 1)
+            return head.split('(', 1)[1], tail.split()[0]
+    except FileNotFoundError:
+        return '', ''
+
+
+def stop_all(kevtrace):
+    """Stops kevtrace, its tracer, and the tracer's copies; their numbers. A process that is stopped makes no other."""
+    stopped = []
+    left = [kevtrace.pid]
+    while left:
+        pid = left.pop()
+        if not state(pid)[0].startswith('kevtrace'):
+            continue
+        try:
+            os.kill(pid, signal.SIGSTOP)
+        except ProcessLookupError:
+            continue
+        while state(pid)[1] not in ('T', 'Z', ''):
+            time.sleep(0.001)
+        stopped.append(pid)
+        left += children(pid)
+    return stopped
+
+
 def run_ours(words, workload):
     """kevtrace's status and words; the workload runs while its probes are armed."""
     gate = Gate()
@@ -136,10 +173,10 @@ def run_ours(words, workload):
         kevtrace = subprocess.Popen(words + ['--'] + Gate.COMMAND, stdout=said, stderr=said)
         if gate.is_armed(kevtrace):
             # It stands still meanwhile: its writes would be hits, too, with its own lines as strings.
-            kevtrace.send_signal(signal.SIGSTOP)
-            os.waitpid(kevtrace.pid, os.WUNTRACED)
+            still = stop_all(kevtrace)
             ended = workload.run()
-            kevtrace.send_signal(signal.SIGCONT)
+            for process in still:
+                os.kill(process, signal.SIGCONT)
             gate.let_go()
         else:
             ended = 0
