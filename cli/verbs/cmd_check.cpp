@@ -175,8 +175,10 @@ void Check::judge() {
 namespace {
 
 // The runtimes for a kind of event that not every runtime supports.
-std::string where_alone(model::EventKind kind) {
-  switch (kind) {
+std::string where_alone(const model::Definition& definition) {
+  const auto* event = std::get_if<model::EventPlace>(&definition.place);
+  if (event && event->system == "synthetic") return "its records are made from those of " + event->event;
+  switch (definition.kind) {
     case model::EventKind::Kprobe:
     case model::EventKind::Uprobe:
       return "";
@@ -201,7 +203,7 @@ void Check::note_runtimes() {
       result_.remarks.push_back({.origin = source.origin, .line = source.line, .text = std::move(text)});
     };
     const model::Definition& definition = right.definition;
-    if (std::string where = where_alone(definition.kind); !where.empty()) {
+    if (std::string where = where_alone(definition); !where.empty()) {
       remark("right; " + where);
       continue;
     }

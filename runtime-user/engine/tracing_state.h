@@ -13,6 +13,7 @@
 #include "runtime-user/engine/events/event_table.h"
 #include "runtime-user/engine/instances/instance_table.h"
 #include "runtime-user/engine/instances/shared_cell.h"
+#include "runtime-user/engine/records/reader_probes.h"
 #include "runtime-user/engine/traced_target.h"
 #include "runtime-user/engine/tracing_options.h"
 
@@ -24,6 +25,7 @@ struct TracingState {
   TracingOptions options;
   EventTable events;
   EventCode code;
+  ReaderProbes reader_probes{events};
   SharedCellPool cells;  // in the only target's memory; with several targets the pool is empty
   InstanceTable instances;
   // kevtrace's own threads: their hits in the kernel are filtered and fire no trigger.

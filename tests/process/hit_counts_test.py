@@ -23,6 +23,7 @@ PROBE = "p:counted counts:counted key=%di:u64 amount=%si:u64"
 SEED = int(os.environ.get("KEVT_SEED", random.randrange(1 << 30)))
 CALLS = int(os.environ.get("KEVT_HIT_COUNTS_CALLS", 1000000))
 THREADS = int(os.environ.get("KEVT_HIT_COUNTS_THREADS", 4))
+HISTOGRAM, COUNTED = "hist:keys=key:vals=amount", "events/kprobes/counted/"
 STEPS = os.path.join(PROGRAMS, "steps")
 STEP = "p:step steps:step i=%di:s64"
 EXTREMES = "keys=common_type:vals=i.min,i.max"
@@ -396,7 +397,7 @@ class CountedByOneTracerAfterTheOther(PlaceTest):
     def traced(self, end, *words):
         """A phase under a `run --pid`, which `end` ends. Its tables are added."""
         with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            run = subprocess.Popen([KEVTRACE, "run", "--pid", str(self.program.pid), "-e", PROBE, "--hist", "counted:keys=key:vals=amount", *words],
+            run = subprocess.Popen([KEVTRACE, "run", "--pid", str(self.program.pid), "-e", PROBE, "--hist", "counted:" + HISTOGRAM.removeprefix("hist:"), *words],
                                    stdout=out, stderr=err, text=True)
 
             def said():
@@ -424,32 +425,75 @@ class CountedByOneTracerAfterTheOther(PlaceTest):
         with open(f"/proc/{run.pid}/task/{run.pid}/children") as children:
             os.kill(int(children.read().split()[0]), signal.SIGKILL)
 
-    def in_a_mount(self, rng):
-        """Reads at random, and takes what was counted when the phase is over."""
+    def mounted(self):
+        """A mount that counts."""
         mount = subprocess.Popen([KEVTRACE, "mount", self.dir, "--pid", str(self.program.pid)], stderr=subprocess.PIPE, text=True)
         wait_until(lambda: is_mounted(self.dir) or mount.poll() is not None, "the mount")
-        event = "events/kprobes/counted/"
         self.echo(PROBE + "\n", "kprobe_events")
-        self.echo("hist:keys=key:vals=amount", event + "trigger")
-        self.tell()
-        before = {}
-        while not select.select([self.program.stdout], [], [], rng.random() / 50)[0]:
-            now = entries(self.cat(event + "hist"))
-            self.assertTrue(all(now[key] >= row for key, row in before.items()))
-            before = now
-        self.assertEqual(self.program.stdout.readline(), "ready\n")
-        text = self.cat(event + "hist")
+        self.echo(HISTOGRAM, COUNTED + "trigger")
+        return mount
+
+    def ended(self, mount):
+        """Takes what was counted. What the mount says when it ends."""
+        text = self.cat(COUNTED + "hist")
         self.assertEqual(totals(text), (TOTAL // 8, self.KEYS, 0))
         self.add(text)
         mount.send_signal(signal.SIGINT)
-        self.assertEqual(self.account(mount.communicate(timeout=60)[1])[1], TOTAL // 8)
+        said = mount.communicate(timeout=60)[1]
+        self.assertEqual(self.account(said)[1], TOTAL // 8)
+        return said
+
+    def in_a_mount(self, rng):
+        """Reads at random."""
+        mount = self.mounted()
+        self.tell()
+        before = {}
+        while not select.select([self.program.stdout], [], [], rng.random() / 50)[0]:
+            now = entries(self.cat(COUNTED + "hist"))
+            self.assertTrue(all(now[key] >= row for key, row in before.items()))
+            before = now
+        self.assertEqual(self.program.stdout.readline(), "ready\n")
+        self.ended(mount)
+
+    def switched_at_random(self, rng):
+        """A second event of the same calls is paused, cleared, taken away, set again and recorded meanwhile: what its table had each time are all the
+        hits that it saw, but for a hit of each thread that was under way when the table was read and cleared."""
+        mount = self.mounted()
+        event = "events/kprobes/switched/"
+        self.echo(PROBE.replace("p:counted", "p:switched") + "\n", "kprobe_events")
+        self.echo(HISTOGRAM, event + "trigger")
+        self.tell()
+        taken = readings = 0
+
+        def take():
+            nonlocal taken, readings
+            readings += 1
+            self.echo(HISTOGRAM + ":pause", event + "trigger")
+            taken += totals(self.cat(event + "hist"))[0]
+        while not select.select([self.program.stdout], [], [], rng.random() / 50)[0]:
+            what = rng.choice(("clear", "take away", "record"))
+            if what == "record":
+                self.echo("1", event + "enable")
+                self.echo("0", event + "enable")
+                continue
+            take()
+            self.echo(HISTOGRAM + ":clear" if what == "clear" else "!" + HISTOGRAM, event + "trigger")
+            self.echo(HISTOGRAM + ":cont" if what == "clear" else HISTOGRAM, event + "trigger")
+        self.assertEqual(self.program.stdout.readline(), "ready\n")
+        take()
+        account = re.search(r"^switched: hits (\d+) = recorded (\d+) \+ aggregated (\d+) \+ filtered (\d+) \+ lost (\d+) \+ missed 0$", self.ended(mount), re.M)
+        hits, recorded, aggregated, filtered, lost = map(int, account.groups())
+        self.assertEqual(hits, recorded + aggregated + filtered + lost)
+        self.assertLessEqual(taken, recorded + aggregated)
+        self.assertLessEqual(recorded + aggregated, taken + readings * 2 * THREADS)  # of a program and its child
+        self.assertGreater(taken, 0)
 
     def test_one_after_the_other(self):
         with self.subTest(KEVT_SEED=SEED):
             rng = random.Random(SEED)
             manners = [lambda: self.traced(self.leave), lambda: self.traced(self.leave, "--interval", str(rng.uniform(0.01, 0.2))),
                        lambda: self.traced(self.kill_tracer), lambda: self.traced(self.kill_tracer, "--interval", str(rng.uniform(0.01, 0.2))),
-                       lambda: self.in_a_mount(rng)]
+                       lambda: self.in_a_mount(rng), lambda: self.switched_at_random(rng)]
             for number in range(self.PHASES):
                 manners[number if number < len(manners) else rng.randrange(len(manners))]()
             self.tell()

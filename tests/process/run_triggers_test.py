@@ -188,6 +188,37 @@ p:b steps:other nr=%di:s64
         out, err = self.counted("-p", script)
         self.assertEqual(len(re.findall(r" took: nr=\d+ ns=\d+$", out, re.MULTILINE)), 100, out[-500:] + err)
 
+    LATENCIES = """
+s:took s64 nr; u64 ns; char who[]
+p:a steps:step nr=%di:s64
+  enable 0
+  trigger hist:keys=nr:t=common_timestamp:w=common_pid.execname
+p:b steps:other nr=%di:s64
+  enable 0
+  trigger hist:keys=nr:n=nr:ns=common_timestamp-$t:onmatch(kprobes.a).trace(took,$n,$ns,$w)
+"""
+
+    def test_eprobes_read_synthetic_events(self):
+        """Some of the records, as lines, in a recording, and counted."""
+        script = self.path("e.kev", (self.LATENCIES + "e:late synthetic.took of=$nr:s64 by=$who:string if nr >= 90\n"
+                                     "  filter of != 95\n").encode())
+        out, err = self.counted("-p", script)
+        numbers = [int(nr) for nr in re.findall(r' late: \(synthetic.took\) of=(\d+) by="steps"$', out, re.MULTILINE)]
+        self.assertEqual(numbers, [90, 91, 92, 93, 94, 96, 97, 98, 99], out[-500:] + err)
+        self.assertIn("late: hits 100 = recorded 9 + filtered 91 + lost 0 + missed 0\n", err)
+        recording = self.path("e.dat")
+        self.counted("-p", script, "-o", recording)
+        shown = subprocess.run([KEVTRACE, "report", recording], capture_output=True, text=True, check=True, timeout=60).stdout
+        self.assertEqual(len(re.findall(r' late: .*of=\d+ by="steps"$', shown, re.MULTILINE)), 9)
+        out, _ = self.counted("-p", script, "--hist", "late: keys=by:vals=of if of < 95")
+        self.assertRegex(out, r"{ by: steps +} hitcount: +5  of: +460\n")
+
+    def test_an_eprobe_of_a_synthetic_event_reads_no_memory(self):
+        script = self.path("m.kev", (self.LATENCIES + "e:far synthetic.took at=+0($ns):u64\n").encode())
+        status, err = self.refused("-p", script)
+        self.assertEqual(status, 1)
+        self.assertIn(b"the record of a synthetic event is made when the rings are read", err)
+
     def test_events_of_the_kernel_need_its_runtime(self):
         status, err = self.refused("--runtime", "inproc", "--enable", "sched:sched_switch")
         self.assertEqual(status, 4)

@@ -44,7 +44,7 @@ bool is_about_the_living(const TracedEvent& event, const std::vector<TracedTarge
   });
 }
 
-bool has_code(const TracedEvent& event) { return event.owner != target::EventOwner::Synthetic && !event.is_static(); }
+bool has_code(const TracedEvent& event) { return !event.is_made_by_reader() && !event.is_static(); }
 
 }  // namespace
 

@@ -36,6 +36,13 @@ struct Switched {
   }
 };
 
+// A filter that rejects every hit.
+model::FilterExpr nothing() {
+  model::FilterExpr never;
+  never.predicate.source = model::FilterOperand::CommonType;
+  return never;
+}
+
 }  // namespace
 
 // ---- code -----------------------------------------------------------------------------------
@@ -44,7 +51,7 @@ CodeRequest EventSwitcher::request_for(const TracedEvent& event) {
   CodeRequest request{.event = &event};
   const EventState* only = nullptr;
   bool shared = false;
-  const bool has_hits = event.owner != target::EventOwner::Synthetic;
+  const bool has_hits = !event.is_made_by_reader();
   for (const auto& instance : state_.instances) {
     const EventState* one = instance->find_state(event.id);
     if (!one || !one->registered) continue;
@@ -60,9 +67,14 @@ CodeRequest EventSwitcher::request_for(const TracedEvent& event) {
     request.inline_triggers = inliner_.triggers_of(event);
     request.inline_key = inliner_.key_of(event, request.inline_triggers);
   }
+  if (only && request.histograms.empty() && aggregation_.is_paused(event)) {
+    request.filter = nothing();
+    request.filter_text = "\npaused";  // no filter that can be written
+  }
   request.armed = only != nullptr && probes_armed_;
   request.injection = injection_of(event);
-  if (only && !shared && request.histograms.empty() && only->filter && !sema::is_only_judged(*only->filter)) {
+  if (only && !shared && !request.filter && request.histograms.empty() && only->filter &&
+      !sema::is_only_judged(*only->filter)) {
     request.filter = only->filter;
     request.filter_text = *only->filter_text;
   }
@@ -74,8 +86,14 @@ std::expected<void, CodeRefusal> EventSwitcher::apply(std::span<const TracedEven
   std::ranges::sort(ordered, {}, &TracedEvent::id);  // in the order of definitions
   std::vector<CodeRequest> requests;
   for (const TracedEvent* event : ordered) requests.push_back(request_for(*event));
-  for (const CodeRequest& request : requests)
+  for (const CodeRequest& request : requests) {
     if (auto refusal = why_not_injected(request)) return std::unexpected(*std::move(refusal));
+    const TracedEvent& event = *request.event;
+    if (!request.armed || !event.stands_on_synthetic) continue;
+    const std::string& command = event.probes.front().definition().command;
+    if (auto made = state_.reader_probes.prepare(event, *state_.envs(command).front()); !made)
+      return std::unexpected(CodeRefusal{std::move(made.error()), command, event.probes.front().serial});
+  }
   return state_.code.apply(requests);
 }
 

@@ -249,13 +249,13 @@ bool HitAggregation::is_switched_by_triggers(const TracedEvent& event) const {
   return false;
 }
 
-std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) const {
-  if (event.is_static() || event.owner == target::EventOwner::Synthetic) return {};
-  if (state_.options.kernel_drops || injects(state_.options, event)) return {};
+std::optional<std::vector<model::HitHistogram>> HitAggregation::active_of(const TracedEvent& event) const {
+  if (event.is_static() || event.is_made_by_reader()) return std::nullopt;
+  if (state_.options.kernel_drops || injects(state_.options, event)) return std::nullopt;
   const Instance* const instance = only_instance_of(event);
-  if (!instance || instance->pids || instance->refused_pids) return {};
+  if (!instance || instance->pids || instance->refused_pids) return std::nullopt;
   const EventState* const state = instance->find_state(event.id);
-  if (state->softly_on || is_switched_by_triggers(event)) return {};
+  if (state->softly_on || is_switched_by_triggers(event)) return std::nullopt;
   // In the kernel, hits of programs interrupt each other in one table.
   const auto is_native = [](TracedTarget* target) {
     return target->runtime().capabilities().code == model::CodeKind::Native;
@@ -266,16 +266,23 @@ std::vector<model::HitHistogram> HitAggregation::of(const TracedEvent& event) co
   const bool keeps_extremes = !event.is_of_program() || std::ranges::all_of(targets, is_native);
   std::vector<model::HitHistogram> histograms;
   for (const model::Trigger& trigger : instance->triggers.of(event.full_name())) {
-    if (trigger.kind != model::TriggerKind::Hist) return {};
-    if (has_extremes(trigger.histogram) && (given_up_.contains(trigger.histogram.id) || !keeps_extremes)) return {};
+    if (trigger.kind != model::TriggerKind::Hist) return std::nullopt;
+    if (has_extremes(trigger.histogram) && (given_up_.contains(trigger.histogram.id) || !keeps_extremes))
+      return std::nullopt;
     auto histogram = histogram_of(trigger, event, targets);
-    if (!histogram) return {};
+    if (!histogram) return std::nullopt;
     if (trigger.state != model::HistState::Active) continue;
     histogram->condition = hit_condition(state_, trigger, event);
     histograms.push_back(*std::move(histogram));
   }
-  if (histograms.size() > most) return {};
+  if (histograms.size() > most) return std::nullopt;
   return histograms;
+}
+
+bool HitAggregation::is_paused(const TracedEvent& event) const {
+  const Instance* const instance = only_instance_of(event);
+  const auto active = active_of(event);
+  return instance && active && active->empty() && !instance->triggers.of(event.full_name()).empty();
 }
 
 std::string HitAggregation::key_of(std::span<const model::HitHistogram> histograms) {

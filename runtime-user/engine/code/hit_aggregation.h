@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <set>
 #include <span>
 #include <string>
@@ -20,7 +21,9 @@ class HitAggregation {
 
   // The histograms that hits of the event can count by themselves in the present state; empty: hits are recorded, and
   // the reader counts.
-  std::vector<model::HitHistogram> of(const TracedEvent& event) const;
+  std::vector<model::HitHistogram> of(const TracedEvent& event) const { return active_of(event).value_or(kNone); }
+  // Whether hits of the event are neither recorded nor counted at present: all its histograms are paused.
+  bool is_paused(const TracedEvent& event) const;
   // Identifies the histograms: for the same text the same code is used again.
   static std::string key_of(std::span<const model::HitHistogram> histograms);
   // Notes that code of this event counts by itself, so that collect() looks at the event.
@@ -38,6 +41,9 @@ class HitAggregation {
   void note_given_up(const model::Histogram& histogram) { late_.insert(histogram.id); }
 
  private:
+  inline static const std::vector<model::HitHistogram> kNone;
+  // The active ones of the event's histograms; nullopt: the reader must count.
+  std::optional<std::vector<model::HitHistogram>> active_of(const TracedEvent& event) const;
   const Instance* only_instance_of(const TracedEvent& event) const;
   bool is_switched_by_triggers(const TracedEvent& event) const;
 

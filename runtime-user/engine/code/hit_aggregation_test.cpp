@@ -79,6 +79,24 @@ TEST_F(HitAggregationTest, WhatFindsNoRoomIsTheReaders) {
   EXPECT_EQ(all.recorded + all.filtered, 0u);
 }
 
+// Hits of paused histograms go nowhere: no ring, no table.
+TEST_F(HitAggregationTest, PausedHistogramsTakeNothing) {
+  trigger("cl", "hist:keys=fd");
+  count("cl", 8, 2);
+  trigger("cl", "hist:keys=fd:pause");
+  EXPECT_EQ(tables("cl"), 0u);
+  spill(8);
+  runtime::EventCounts all = counts("cl");
+  EXPECT_EQ(all.attempts, 3u);
+  EXPECT_EQ(all.filtered, 1u);
+  EXPECT_TRUE(tracing_.switcher().request_for(event("cl")).filter) << "its code rejects hits";
+  trigger("cl", "hist:keys=fd:cont");
+  EXPECT_EQ(tables("cl"), 1u);
+  EXPECT_FALSE(tracing_.switcher().request_for(event("cl")).filter);
+  count("cl", 8, 2);
+  EXPECT_THAT(text("cl"), EndsWith("    Hits: 4\n    Entries: 1\n    Dropped: 0\n"));
+}
+
 // A table keeps them of all hits, so a histogram that was cleared is the reader's.
 TEST_F(HitAggregationTest, ExtremesAreKeptUntilTheyAreCleared) {
   const auto word = [](std::int64_t number, model::Kept kept) {

@@ -28,7 +28,7 @@ Result<void> InstalledCode::prepare_stacks() const {
 
 std::vector<TracedTarget*> InstalledCode::targets_of(const TracedEvent& event) const {
   std::vector<TracedTarget*> targets;
-  if (event.owner == target::EventOwner::Synthetic) return targets;
+  if (event.is_made_by_reader()) return targets;
   for (TracedTarget* target : table_.targets) {
     const auto takes = [&](const EventProbe& probe) { return target->takes(probe.written.command); };
     if (event.is_static() ? target->static_events() != nullptr : std::ranges::any_of(event.probes, takes))

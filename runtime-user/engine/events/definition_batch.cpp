@@ -156,7 +156,7 @@ void BatchDefiner::keep(Checked& checked, World& world, Place place, BatchAnswer
   }
   for (World& other : checked.worlds) {
     const std::span<Draft::Entry> entries = entries_of(other.entries, place.definition);
-    if (!other.target || place.entry >= entries.size() || event->owner == target::EventOwner::Synthetic) continue;
+    if (!other.target || place.entry >= entries.size() || event->is_made_by_reader()) continue;
     Draft::Entry& its = entries[place.entry];
     const bool is_same = &other == &world || its.written.command == command;  // the first one's has been taken
     if (is_same && !its.event.is_deferred) state_.code.expect(*other.target, serial, std::move(its.event));

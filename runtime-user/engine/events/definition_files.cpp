@@ -105,6 +105,7 @@ void DefinitionFiles::take_back(const EventTable::Match& match) {
     return;
   }
   state_.code.forget(match.event);
+  state_.reader_probes.forget(match.event);
   state_.instances.forget(match.event);
 }
 
@@ -131,6 +132,7 @@ Result<void> DefinitionFiles::remove(std::span<const EventTable::Match> matches)
     if (state_.events.remove(match)) {
       records_.drain();
       state_.code.forget(match.event);
+      state_.reader_probes.forget(match.event);
       state_.instances.forget(match.event);
     } else if (is_armed) {
       const TracedEvent* const changed[] = {event};

@@ -124,6 +124,12 @@ const TracedEvent* EventTable::add(model::Definition written, const pipeline::Ch
                .listing = std::move(listing)});
 }
 
+bool EventTable::stands_on_synthetic(const model::Definition& definition) const {
+  const auto* place = std::get_if<model::EventPlace>(&definition.place);
+  const TracedEvent* event = place ? find(place->system, place->event) : nullptr;
+  return event && event->owner == target::EventOwner::Synthetic;
+}
+
 const TracedEvent* EventTable::keep(Checked checked) {
   const model::Definition& definition = *checked.definition;
   std::uint32_t id = 0;
@@ -141,6 +147,7 @@ const TracedEvent* EventTable::keep(Checked checked) {
     event->name = definition.event;
     event->owner = target::owner_of(definition.kind);
     event->layout = std::move(checked.layout);
+    event->stands_on_synthetic = stands_on_synthetic(definition);
     events_[id] = std::move(event);
   }
   TracedEvent& event = *events_[id];

@@ -44,8 +44,11 @@ struct TracedEvent {
   target::EventOwner owner = target::EventOwner::Kprobe;
   model::RecordLayout layout;
   std::vector<EventProbe> probes;
+  bool stands_on_synthetic = false;  // an eprobe
 
   bool is_static() const { return owner == target::EventOwner::Static; }
+  // No code in a target makes its records: those of synthetic events, and of eprobes on them.
+  bool is_made_by_reader() const { return owner == target::EventOwner::Synthetic || stands_on_synthetic; }
   bool is_of_program() const { return owner == target::EventOwner::Uprobe; }
   model::EventName full_name() const { return {group, name}; }
 };
@@ -117,6 +120,7 @@ class EventTable {
     model::RecordLayout layout;
     std::string listing;
   };
+  bool stands_on_synthetic(const model::Definition& definition) const;
   const TracedEvent* keep(Checked checked);
   void update_catalog(const TracedEvent& event);
 

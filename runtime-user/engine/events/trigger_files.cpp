@@ -142,8 +142,7 @@ Result<void> TriggerFiles::can_run(const model::Trigger& trigger, const TracedEv
     return std::unexpected(Error(
         "there is no trace clock `" + trigger.histogram.clock + "` here (the file trace_clock names them)", EINVAL));
   if (!reads_stack(trigger) || event.is_static()) return {};
-  if (event.owner == target::EventOwner::Synthetic)
-    return std::unexpected(Error("records of this event have no stack", EOPNOTSUPP));
+  if (event.is_made_by_reader()) return std::unexpected(Error("records of this event have no stack", EOPNOTSUPP));
   return state_.code.installed().prepare_stacks();
 }
 

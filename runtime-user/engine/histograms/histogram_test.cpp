@@ -339,6 +339,44 @@ TEST_F(HistogramTest, ALatencyBecomesASyntheticEvent) {
       << "its variables are read";
 }
 
+// Its base is off, and is made all the same.
+TEST_F(HistogramTest, AnEprobeReadsASyntheticEvent) {
+  ASSERT_EQ(define("s:wait u32 fd; u64 lat; char[256] who; char who2[]"), 0);
+  ASSERT_EQ(
+      define("e:slow synthetic.wait f=$fd:u32 us=$lat:u64 a=$who:string b=$who2:string c=$comm:string if lat > 1000"),
+      0)
+      << tracing_.top().errors.text();
+  ASSERT_EQ(trigger("op", "hist:keys=fd:ts0=common_timestamp:who=common_pid.execname"), 0);
+  ASSERT_EQ(trigger("cl", "hist:keys=fd:lat=common_timestamp-$ts0:onmatch(kprobes.op).trace(wait,fd,$lat,$who,$who)"),
+            0)
+      << tracing_.top().errors.text();
+  enable("eprobes/slow");
+  ASSERT_EQ(trigger("eprobes/slow", "hist:keys=f:vals=us"), 0) << tracing_.top().errors.text();
+  for (const std::uint32_t fd : {3u, 4u}) {
+    hit("op", fd);
+    if (fd == 4) hit("op", 5);  // time goes by
+    hit("cl", fd);
+  }
+  EXPECT_THAT(lines(), EndsWith("slow: (synthetic.wait) f=4 us=2000 a=\"me\" b=\"me\" c=\"me\"\n"));
+  EXPECT_EQ(entries("eprobes/slow"), "{ f:          4 } hitcount:          1  us:       2000\n");
+  EXPECT_EQ(accounting_line("slow", tracing_.records().counts(tracing_.top(), event("eprobes/slow"))),
+            "slow: hits 2 = recorded 1 + filtered 1 + lost 0 + missed 0\n");
+  EXPECT_EQ(define("-:synthetic/wait"), EBUSY);
+  EXPECT_EQ(trigger("eprobes/slow", "stacktrace"), EOPNOTSUPP);
+}
+
+TEST_F(HistogramTest, AnEprobeOfASyntheticEventHasItsRecordAlone) {
+  ASSERT_EQ(define("s:opened u64 name"), 0);
+  for (const char* definition : {"e:far synthetic.opened path=+0($name):string",
+                                 "e:far synthetic.opened n=+8($name):u64", "e:far synthetic.opened n=$name:symstr"}) {
+    if (define(definition) != 0) continue;  // another mistake, which is told when it is defined
+    const TracedEvent* const far = &event("eprobes/far");
+    EXPECT_FALSE(tracing_.switcher().set_enabled(tracing_.top(), std::array{far}, true)) << definition;
+    EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("synthetic event")) << definition;
+    ASSERT_EQ(define("-:eprobes/far"), 0);
+  }
+}
+
 TEST_F(HistogramTest, TheGreatestIsSavedAndTakesASnapshot) {
   ASSERT_EQ(trigger("op", "hist:keys=common_pid:x=fd:onmax($x).save(fd,common_cpu):onmax($x).snapshot()"), 0)
       << tracing_.top().errors.text();

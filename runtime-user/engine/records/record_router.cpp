@@ -30,6 +30,7 @@ namespace kevt::engine {
 namespace {
 
 constexpr std::size_t kFlagsAt = 2;  // common_flags
+constexpr unsigned kMaxNested = 4;
 
 // A program's threads have the numbers of its own namespace, which may be those of kevtrace's threads in another.
 bool is_of_kernel(const TracedTarget* target) { return !target || target->pid() == 0; }
@@ -67,7 +68,7 @@ std::size_t RecordRouter::drain() {
 
 void RecordRouter::count_gone() {
   for (const auto& [id, event] : state_.events.events()) {
-    if (event->owner == target::EventOwner::Synthetic) continue;
+    if (event->is_made_by_reader()) continue;
     const std::uint64_t recorded = state_.code.installed().counts(id).recorded;
     for (const auto& instance : state_.instances) {
       EventState& one = instance->state_of(id);
@@ -184,7 +185,6 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
 // lost.
 void RecordRouter::deliver_synthetic(std::span<const SyntheticHit> made, const runtime::Record& of,
                                      TracedTarget* target) {
-  constexpr unsigned kMaxNested = 4;
   for (const SyntheticHit& hit : made) {
     const TracedEvent* event = state_.events.find("synthetic", hit.event);
     if (!event) continue;
@@ -201,6 +201,25 @@ void RecordRouter::deliver_synthetic(std::span<const SyntheticHit> made, const r
       }
       ++nested_;
       deliver_to(*instance, *event, record, {.target = target, .stack = Stack::None, .decided = nullptr});
+      --nested_;
+    }
+    deliver_eprobes(*event, record, target);
+  }
+}
+
+void RecordRouter::deliver_eprobes(const TracedEvent& of, const runtime::Record& made, TracedTarget* target) {
+  for (const ReaderProbes::Made& one : state_.reader_probes.run(of, made)) {
+    runtime::Record record = made;
+    record.bytes = one.bytes;
+    for (const auto& instance : state_.instances) {
+      EventState& state = instance->state_of(one.event->id);
+      if (!state.registered) continue;
+      if (one.outcome != ir::Outcome::Recorded || nested_ == kMaxNested) {
+        ++(one.outcome == ir::Outcome::Filtered ? state.filtered : state.lost);
+        continue;
+      }
+      ++nested_;
+      deliver_to(*instance, *one.event, record, {.target = target, .stack = Stack::None, .decided = nullptr});
       --nested_;
     }
   }
@@ -232,9 +251,9 @@ void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTa
 runtime::EventCounts RecordRouter::counts(const Instance& instance, const TracedEvent& event) const {
   runtime::EventCounts sum = state_.code.installed().counts(event.id);
   const EventState* one = instance.find_state(event.id);
-  if (event.owner == target::EventOwner::Synthetic && one)  // no code counts them
+  if (event.is_made_by_reader() && one)  // no code counts them
     sum.attempts = one->recorded + one->aggregated + one->filtered + one->lost;
-  if (!state_.options.is_tapped || event.owner == target::EventOwner::Synthetic)
+  if (!state_.options.is_tapped || event.is_made_by_reader())
     sum.recorded = one ? one->recorded : 0;
   else if (one)  // records that are still in a ring count as recorded
     sum.recorded -= std::min(sum.recorded, one->filtered + one->aggregated + one->lost);

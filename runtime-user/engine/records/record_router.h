@@ -87,6 +87,8 @@ class RecordRouter {
   void deliver(TracedTarget& target, const runtime::Record& record, const Instance* decided);
   // Returns the buffer to which the record's stack is to be added; nullptr: no stack is wanted.
   TraceBuffer* deliver_to(Instance& instance, const TracedEvent& event, const runtime::Record& record, Origin origin);
+  // Eprobes on a synthetic event, of which a record was made.
+  void deliver_eprobes(const TracedEvent& of, const runtime::Record& made, TracedTarget* target);
   static bool is_open(const Instance& instance, const EventState& state, const Before& before);
   void store_stack(Instance& instance, TraceBuffer& buffer, TracedTarget& target, const TracedEvent& event,
                    const runtime::Record& record);

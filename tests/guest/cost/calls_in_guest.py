@@ -1,4 +1,5 @@
-"""Runs in a guest with -icount: instructions of a uprobe's hit, its trap included: the kernel's own event, and bpf.
+"""Runs in a guest with -icount: instructions of a hit in a program, its trap included: the kernel's own uprobe event, and bpf.
+Then of a hit that is counted by an argument: the kernel's `hist` trigger, bpftrace's `count()`, and ours, by bpf and in process.
 
 calls_in_guest.py CALLS KEVTRACE [KEVTRACE…]: several of them are compared with each other.
 """
@@ -51,6 +52,37 @@ def by_us(kevtrace, arguments, filter_):
     return float(done.stdout) if done.returncode == 0 else float('nan')
 
 
+def counted_by_kernel():
+    write('uprobe_events', 'p:cost/e %s n=%%dx:s64\n' % place())
+    write('events/cost/e/trigger', 'hist:keys=n:size=8192', 0)
+    cost = calls()
+    write('events/cost/e/trigger', '!hist:keys=n:size=8192', 0)
+    write('uprobe_events', '-:cost/e\n')
+    return cost
+
+
+def counted_by_bpftrace():
+    if not shutil.which('bpftrace'):
+        return float('nan')
+    program = 'uprobe:%s:called { @[arg2] = count(); }' % CALLS
+    done = subprocess.run(['bpftrace', '-e', program, '-c', CALLS + ' ' + COUNT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                          env=dict(os.environ, BPFTRACE_MAP_KEYS_MAX='8192'))
+    keys = re.findall(r'^@\[-?\d+\]: (\d+)$', done.stdout, re.MULTILINE)
+    cost = re.search(r'^\d+\.\d+$', done.stdout, re.MULTILINE)
+    if done.returncode != 0 or sum(map(int, keys)) != int(COUNT) + 1 or not cost:
+        sys.exit('bpftrace counted %d: %s %s' % (sum(map(int, keys)), done.stdout[-300:], done.stderr))
+    return float(cost[0])
+
+
+def counted_by_us(kevtrace, runtime):
+    definition = 'p:e %s n=%%dx:s64' % (place() if runtime == 'bpf' else 'kevt_calls:called')
+    words = [kevtrace, 'run', '--runtime', runtime, '-e', definition, '--hist', 'e:keys=n', '--hist-output', '/dev/null', '--', CALLS, COUNT]
+    done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    if done.returncode != 0 or not re.search(r'^e: hits (\d+) = recorded 0 \+ aggregated \1 ', done.stderr, re.MULTILINE):
+        sys.exit(done.stdout + done.stderr)
+    return float(done.stdout)
+
+
 def main():
     print('a call %.0f' % calls())
     print('%-26s %8s' % ('instructions of a hit', 'kernel') + ' %8s %8s' % ('bpf', '/kernel') * len(sys.argv[2:]))
@@ -58,6 +90,12 @@ def main():
         theirs = by_kernel(arguments, filter_)
         ours = [by_us(kevtrace, arguments, filter_) for kevtrace in sys.argv[2:]]
         print('%-26s %8.0f' % (name, theirs) + ''.join(' %8.0f %8.2f' % (cost, cost / theirs) for cost in ours), flush=True)
+
+    plain = calls()
+    costs = [('kernel', counted_by_kernel()), ('bpftrace', counted_by_bpftrace())]
+    for kevtrace in sys.argv[2:]:
+        costs += [(runtime, counted_by_us(kevtrace, runtime)) for runtime in ('bpf', 'inproc')]
+    print('counted by an argument, above the call: ' + ', '.join('%s %.0f' % (name, cost - plain) for name, cost in costs), flush=True)
 
 
 main()

@@ -21,10 +21,11 @@ HITS = 40
 # System calls that nothing else makes; the registers of the caller are at %di. The fourth argument is an address of ours.
 ARGUMENTS = 'aa=+112(%di):s32 bb=+104(%di):s64 cc=+96(%di):u8 ss=+0(+56(%di)):ustring'
 CALLS = {'ha': ('__x64_sys_ioprio_get', 252), 'hb': ('__x64_sys_tee', 276)}
-DEFINITIONS = ['p:%s %s %s' % (event, function, ARGUMENTS) for event, (function, _) in CALLS.items()] + ['s:hs s32 aa; s64 dd; char ss[]']
+DEFINITIONS = ['p:%s %s %s' % (event, function, ARGUMENTS) for event, (function, _) in CALLS.items()] + [
+    's:hs s32 aa; s64 dd; char ss[]', 'e:he synthetic.hs a=$aa:s32 d=$dd:s64 s=$ss:string c=$comm:string']
 LIBC = ctypes.CDLL(None, use_errno=True)
 failures = 0
-seen = {'hits': 0, 'lines': 0}  # rounds in which the kernel has counted; lines of the synthetic event
+seen = {'hits': 0, 'lines': 0, 'eprobe': 0}  # rounds in which the kernel has counted; lines of the synthetic event; of its eprobe
 
 
 def check(holds, what):
@@ -82,7 +83,7 @@ class Files:
     def answer(self):
         """What the files read: the entries of each histogram, and the lines of synthetic events."""
         texts = {event: self.read(self.folder(event) + 'hist') for event in ('ha', 'hb', 'synthetic')}
-        lines = re.findall(r': (hs: aa=.*)', self.read('trace'))
+        lines = re.findall(r': (hs: aa=.*|he: .*)', self.read('trace'))
         return {event: parted(text) for event, text in texts.items()} | {'lines': lines}
 
 
@@ -128,6 +129,7 @@ def ready(files):
         if said:
             sys.exit('%s: %s: %s' % (files.root, definition, said))
     files.write('events/synthetic/hs/enable', '1')
+    check(not files.write('events/eprobes/he/enable', '1'), '%s: an eprobe on a synthetic event' % files.root)
 
 
 def compare(sides, triggers, hits, what):
@@ -139,7 +141,8 @@ def compare(sides, triggers, hits, what):
     answers = [files.answer() for files in sides]
     same = answers[0] == answers[1]
     seen['hits'] += any(int(re.search(r'Hits: (\d+)', part[2])[1]) for event in ('ha', 'hb') for part in answers[0][event] if part[2])
-    seen['lines'] += len(answers[0]['lines'])
+    for kind, begin in (('lines', 'hs: '), ('eprobe', 'he: ')):
+        seen[kind] += sum(line.startswith(begin) for line in answers[0]['lines'])
     check(same, '%s: %s' % (what, triggers))
     if not same:
         for part in answers[0]:
@@ -164,6 +167,8 @@ def beside(kernel, runtime, count):
         taken['chains'] += compare((kernel, mount.files), texts.chain(), texts.hits(HITS), runtime)
     mount.end()
     kernel.write('events/synthetic/hs/enable', '0')
+    kernel.write('events/eprobes/he/enable', '0')
+    kernel.write('dynamic_events', '-:eprobes/he')
     kernel.clear('dynamic_events')
     print('%s: %d of %d histograms and %d of %d chains were taken, and read as the kernel\'s' %
           (runtime, taken['histograms'], count, taken['chains'], max(count // 5, 4)), flush=True)
@@ -222,7 +227,7 @@ os.sched_setaffinity(0, {0})
 runs('bpf', True)
 kernel_files = Files(TRACING)
 beside(kernel_files, 'bpf', COUNT)
-check(seen['hits'] >= COUNT // 2 and seen['lines'] > 0, 'the kernel has counted something: %s' % seen)
+check(seen['hits'] >= COUNT // 2 and 0 < seen['lines'] == seen['eprobe'], 'the kernel has counted something: %s' % seen)
 subprocess.run(['insmod', MODULE], check=True)
 runs('kmod', False)
 beside(kernel_files, 'kmod', max(COUNT // 3, 10))
