@@ -8,7 +8,7 @@ static long numbers[4] = {1, 2, 3, 4};
 
 __attribute__((noinline)) long called(const char* name, const long* from, long number) {
   __asm__ volatile("" : : "r"(name), "r"(from), "r"(number) : "memory");
-  return number;
+  return number + *from; /* long enough for a jump */
 }
 
 int main(int argc, char** argv) {

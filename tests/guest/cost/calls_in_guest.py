@@ -53,10 +53,10 @@ def by_us(kevtrace, arguments, filter_):
 
 
 def counted_by_kernel():
-    write('uprobe_events', 'p:cost/e %s n=%%dx:s64\n' % place())
-    write('events/cost/e/trigger', 'hist:keys=n:size=8192', 0)
+    write('uprobe_events', 'p:cost/e %s name=%%di:u64\n' % place())
+    write('events/cost/e/trigger', 'hist:keys=name', 0)
     cost = calls()
-    write('events/cost/e/trigger', '!hist:keys=n:size=8192', 0)
+    write('events/cost/e/trigger', '!hist:keys=name', 0)
     write('uprobe_events', '-:cost/e\n')
     return cost
 
@@ -64,10 +64,9 @@ def counted_by_kernel():
 def counted_by_bpftrace():
     if not shutil.which('bpftrace'):
         return float('nan')
-    program = 'uprobe:%s:called { @[arg2] = count(); }' % CALLS
-    done = subprocess.run(['bpftrace', '-e', program, '-c', CALLS + ' ' + COUNT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-                          env=dict(os.environ, BPFTRACE_MAP_KEYS_MAX='8192'))
-    keys = re.findall(r'^@\[-?\d+\]: (\d+)$', done.stdout, re.MULTILINE)
+    program = 'uprobe:%s:called { @[arg0] = count(); }' % CALLS
+    done = subprocess.run(['bpftrace', '-e', program, '-c', CALLS + ' ' + COUNT], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    keys = re.findall(r'^@\[\d+\]: (\d+)$', done.stdout, re.MULTILINE)
     cost = re.search(r'^\d+\.\d+$', done.stdout, re.MULTILINE)
     if done.returncode != 0 or sum(map(int, keys)) != int(COUNT) + 1 or not cost:
         sys.exit('bpftrace counted %d: %s %s' % (sum(map(int, keys)), done.stdout[-300:], done.stderr))
@@ -75,8 +74,8 @@ def counted_by_bpftrace():
 
 
 def counted_by_us(kevtrace, runtime):
-    definition = 'p:e %s n=%%dx:s64' % (place() if runtime == 'bpf' else 'kevt_calls:called')
-    words = [kevtrace, 'run', '--runtime', runtime, '-e', definition, '--hist', 'e:keys=n', '--hist-output', '/dev/null', '--', CALLS, COUNT]
+    definition = 'p:e %s name=%%di:u64' % (place() if runtime == 'bpf' else 'kevt_calls:called')
+    words = [kevtrace, 'run', '--runtime', runtime, '-e', definition, '--hist', 'e:keys=name', '--hist-output', '/dev/null', '--', CALLS, COUNT]
     done = subprocess.run(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     if done.returncode != 0 or not re.search(r'^e: hits (\d+) = recorded 0 \+ aggregated \1 ', done.stderr, re.MULTILINE):
         sys.exit(done.stdout + done.stderr)
