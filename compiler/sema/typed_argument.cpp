@@ -114,13 +114,20 @@ void prepare_text(const DefinitionCheck& check, std::size_t index, const Resolve
                 .note = fmt::format("it is `{}`", table.type_text(operand.type))});
 }
 
-// `enum`: takes the names of the values from the enumeration's declaration.
+bool is_bool(const target::TypeTable& table, const target::Type& type) {
+  const std::string_view name = table.name(type.name);
+  return type.kind == TypeClass::Integer && type.bytes == 1 && (name == "bool" || name == "_Bool");
+}
+
+// `enum`: takes the names of the values from the enumeration's declaration. A `bool` has two.
 void name_values(const DefinitionCheck& check, TypeSource source, std::size_t index, const ResolvedOperand& operand) {
   constexpr std::size_t kMostNames = 512;  // each is in the event's `format`
   FetchArg& arg = check.definition.args[index];
   const target::TypeTable& table = *operand.table;
   const target::Type& type = table.type(operand.type);
-  if (type.kind != TypeClass::Enum || type.count == 0 || type.count > kMostNames || arg.type.array_count != 0) {
+  const bool has_names =
+      type.kind == TypeClass::Enum ? type.count != 0 && type.count <= kMostNames : is_bool(table, type);
+  if (!has_names || arg.type.array_count != 0) {
     check.report({.kind = diag::Kind::BadType,
                   .column = arg.type.span.begin,
                   .order = diag::argument_order(index, diag::kArgType),
@@ -142,6 +149,7 @@ void name_values(const DefinitionCheck& check, TypeSource source, std::size_t in
   model::EnumNames names;
   // As the record has them: the bits of a bit field without a sign, all others with one.
   const unsigned unused = 64 - (implied.bit_width != 0 ? implied.bit_width : 8u * implied.bytes);
+  if (type.kind != TypeClass::Enum) names = {{.value = 0, .name = "false"}, {.value = 1, .name = "true"}};
   for (const target::Member& name : table.members(type)) {
     if (!grammar::is_good_name(table.name(name.name))) continue;  // of a damaged file: `format` cannot show it
     const auto bits = static_cast<std::uint64_t>(target::value_of(name)) << unused;

@@ -33,6 +33,13 @@ class Enums(unittest.TestCase):
                                                             for s, w, p, r in zip(SMALL, WIDE, ["kMinus", "kNone", "kOne", "kMinus", "kNone"], PLAIN)])
         self.assertEqual([r["v"] for r in self.records(done.stdout, "back")], PLAIN)
 
+    def test_bool_by_name(self):
+        done = self.run_with("-e", "p:t enums:take_bool is_odd:enum ready=request->ready:enum last=request->last:enum n=is_odd", "-e", "r:back enums:take_bool v=$retval:enum",
+                             "--filter", 't: ready == "true"')
+        self.assertEqual([tuple(r.values()) for r in self.records(done.stdout, "t")],
+                         [("false", "true", "false", "0"), ("true", "true", "false", "1"), ("false", "true", "true", "0")])
+        self.assertEqual([r["v"] for r in self.records(done.stdout, "back")], ["true", "false", "true", "false", "true"])
+
     def test_filters(self):
         for filter_text, wanted in (('plain == "kOne"', ["kOne"]), ('plain != "kMinus" && plain < "kLarge"', ["kNone", "kOne", "0x5"]), ("plain == 70000", ["kLarge"])):
             done = self.run_with("-e", TAKEN, "--filter", "t: " + filter_text)

@@ -17,9 +17,10 @@ namespace kevt::target {
 
 namespace {
 
-constexpr std::uint64_t kMostOfAName = 64 << 20;   // bytes of one demangled name at most
-constexpr std::uint64_t kAllNames = 512 << 20;     // bytes of all names that this process demangles
-constexpr std::size_t kMostOfARustName = 1 << 16;  // bytes of a v0 name; it may repeat any part of itself
+constexpr std::uint64_t kMostOfAName = 64 << 20;        // bytes of one demangled name at most
+constexpr std::uint64_t kAllNames = 512 << 20;          // bytes of all names that this process demangles
+constexpr std::size_t kMostOfARewrittenName = 1 << 14;  // bytes; nobody writes a longer one
+constexpr std::size_t kMostOfARustName = 1 << 16;       // bytes of a v0 name; it may repeat any part of itself
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
 
@@ -84,6 +85,46 @@ std::size_t parameters_of(std::string_view text) {
     if (text[at] == '(' && --depth == 0) return at;
   }
   return std::string_view::npos;
+}
+
+// Where the type begins that ends at `end`: behind the `(`, `,` or `<` that it stands in.
+std::size_t type_begins(std::string_view text, std::size_t end) {
+  int depth = 0;
+  std::size_t at = end;
+  for (; at > 0; --at) {
+    const char c = text[at - 1];
+    if (c == '>' || c == ')') ++depth;
+    if (depth == 0 && (c == '(' || c == '<' || c == ',')) break;
+    if (c == '<' || c == '(') --depth;
+  }
+  while (at < end && text[at] == ' ') ++at;
+  return at;
+}
+
+// As most sources have it: `char const*` → `const char*`, where nothing but a type's name stands before `const`.
+std::string with_leading_const(std::string text) {
+  constexpr std::string_view kConst = " const";
+  for (std::size_t at = 0; (at = text.find(kConst, at)) != std::string::npos;) {
+    const std::size_t behind = at + kConst.size(), begin = type_begins(text, at);
+    const bool is_word = behind == text.size() || !is_of_name(text[behind]);
+    if (is_word && begin < at && text[at - 1] != '*' && text[at - 1] != '&' && text[at - 1] != ')') {
+      text.erase(at, kConst.size());
+      text.insert(begin, "const ");
+    }
+    at = behind;
+  }
+  return text;
+}
+
+std::string with_short_strings(std::string text) {
+  static constexpr std::pair<std::string_view, std::string_view> kStrings[] = {
+      {"std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >", "std::string"},
+      {"std::basic_string_view<char, std::char_traits<char> >", "std::string_view"},
+  };
+  for (const auto& [whole, name] : kStrings)
+    for (std::size_t at = 0; (at = text.find(whole, at)) != std::string::npos; at += name.size())
+      text.replace(at, whole.size(), name);
+  return text;
 }
 
 // Where the qualified name begins: behind the blank that ends the result of a template.
@@ -187,16 +228,30 @@ std::string shown_name(std::string_view symbol) {
   return name.empty() ? std::string(symbol) : without_blanks(qualified_name(name));
 }
 
+namespace {
+
+NameMatch matches(std::string_view text, std::string_view want) {
+  const std::string have = without_blanks(text);
+  if (have == want) return NameMatch::Exact;
+  if (!have.ends_with(want) || !std::string_view(have).substr(0, have.size() - want.size()).ends_with("::"))
+    return NameMatch::No;
+  return NameMatch::Suffix;
+}
+
+}  // namespace
+
 NameMatch matches_source_name(std::string_view source_name, std::string_view wanted) {
   const std::string_view qualified = qualified_name(source_name);
   const bool has_parameters = parameters_of(wanted) != std::string_view::npos;
   const std::string_view whole =
       has_parameters ? source_name.substr(static_cast<std::size_t>(qualified.data() - source_name.data())) : qualified;
-  const std::string have = without_blanks(whole), want = without_blanks(wanted);
-  if (have == want) return NameMatch::Exact;
-  if (!have.ends_with(want) || !std::string_view(have).substr(0, have.size() - want.size()).ends_with("::"))
-    return NameMatch::No;
-  return NameMatch::Suffix;
+  const std::string want = without_blanks(wanted);
+  const NameMatch as_demangled = matches(whole, want);
+  if (as_demangled != NameMatch::No || !has_parameters || whole.size() > kMostOfARewrittenName) return as_demangled;
+  const std::string shortened = with_short_strings(std::string(whole));
+  for (const std::string& written : {shortened, with_leading_const(shortened), with_leading_const(std::string(whole))})
+    if (const NameMatch match = matches(written, want); match != NameMatch::No) return match;
+  return NameMatch::No;
 }
 
 std::string_view last_identifier(std::string_view wanted) {

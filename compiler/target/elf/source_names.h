@@ -28,7 +28,8 @@ std::string shown_name(std::string_view symbol);
 
 enum class NameMatch : unsigned char { No, Suffix, Exact };
 // Whether `wanted` means this function. `wanted` may be the qualified name (Exact) or its last parts (Suffix), with or
-// without parameters; blanks do not count.
+// without parameters; blanks do not count. Parameters may also be written as in most sources: `const char*` for `char
+// const*`, `std::string` for what it stands for.
 NameMatch matches_source_name(std::string_view source_name, std::string_view wanted);
 
 // The last identifier of `wanted`, which the symbol must contain: "bar" of "Foo::bar(int)". Empty if the last part is

@@ -68,6 +68,20 @@ TEST(SourceNames, AreMeantByTheirLastParts) {
   EXPECT_EQ(matches_source_name("void apply<int>(int)", "apply<int>(int)"), NameMatch::Exact);
 }
 
+TEST(SourceNames, ParametersAsInTheSource) {
+  constexpr std::string_view kString =
+      "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char> >";
+  const std::string name = "ns::put(char const*, std::map<int const, " + std::string(kString) + " const> const&, " +
+                           std::string(kString) + " const&, char* const*)";
+  for (const std::string_view wanted :
+       {"ns::put(const char*, const std::map<const int, const std::string>&, const std::string&, char* const*)",
+        "put(char const*, std::map<int const, std::string const> const&, std::string const&, char* const*)"})
+    EXPECT_NE(matches_source_name(name, wanted), NameMatch::No) << wanted;
+  EXPECT_EQ(matches_source_name("put(char const*)", "put(char*)"), NameMatch::No);
+  EXPECT_EQ(matches_source_name("put(char* const)", "put(const char*)"), NameMatch::No);
+  EXPECT_EQ(matches_source_name("Foo::size(int) const", "Foo::size(int) const"), NameMatch::Exact);
+}
+
 TEST(SourceNames, LastIdentifier) {
   EXPECT_EQ(last_identifier("Foo::bar(int)"), "bar");
   EXPECT_EQ(last_identifier("apply<std::pair<int, int>>"), "apply");

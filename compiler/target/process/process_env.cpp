@@ -330,6 +330,9 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
       return failure(
           LookupFailure::NotFound, {},
           "it is a function of the kernel, which `--runtime bpf` and `--with-kernel` trace, not of the program");
+    if (const std::string_view plain = qualified_name(name); plain != name)  // perhaps an overload
+      if (const auto others = functions_named(objects, module.has_value(), plain); !others.empty())
+        return failure(LookupFailure::NotFound, labels(others));
     return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Function));
   }
   if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));

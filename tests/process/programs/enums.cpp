@@ -14,6 +14,8 @@ struct Request {
   unsigned rest : 4;
   Wide wide;
   Plain byte : 8;
+  bool ready;
+  bool last : 1;
 };
 
 extern "C" {
@@ -24,6 +26,10 @@ KEPT int take_plain(Plain plain, int number) {
 KEPT int take_all(Small small, Wide wide, const Request& request, const Plain& plain) {
   asm volatile("" : : "r"(small), "r"(wide), "r"(&request), "r"(&plain) : "memory");
   return request.id + plain;
+}
+KEPT bool take_bool(bool is_odd, const Request& request) {
+  asm volatile("" : : "r"(is_odd), "r"(&request) : "memory");
+  return !is_odd;
 }
 KEPT Plain give_plain(int number) {
   asm volatile("" : : "r"(number) : "memory");
@@ -36,8 +42,9 @@ int main() {
   const Small smalls[] = {Small::Off, Small::On, Small::Top, Small::On, static_cast<Small>(9)};
   long sum = 0;
   for (int i = 0; i < 5; ++i) {
-    const Request request{i, smalls[i], plains[i % 3], 9, i % 2 ? Wide::Far : Wide::Back, plains[i % 3]};
-    sum += take_plain(plains[i], i) + take_all(smalls[i], request.wide, request, plains[i]) + give_plain(plains[i]);
+    const Request request{i, smalls[i], plains[i % 3], 9, i % 2 ? Wide::Far : Wide::Back, plains[i % 3], i > 1, i == 4};
+    sum += take_plain(plains[i], i) + take_all(smalls[i], request.wide, request, plains[i]) + give_plain(plains[i]) +
+           take_bool(i % 2, request);
   }
   std::printf("%ld\n", sum);
   return 0;
