@@ -44,9 +44,11 @@ std::uint64_t clock_ticks() {
          static_cast<std::uint64_t>(now.tv_nsec) / (1'000'000'000 / per_second);
 }
 
-// Field 22 of /proc/PID/stat; the name, field 2, may hold blanks and parentheses.
-std::uint64_t start_time(pid_t pid) {
-  constexpr int kFieldsBehindTheState = 19;
+namespace {
+
+// A field of /proc/PID/stat, from the state, field 3, on; the name, field 2, may hold blanks and parentheses. 0: the
+// process has ended.
+std::uint64_t stat_field(pid_t pid, int number) {
   std::ifstream file("/proc/" + std::to_string(pid) + "/stat");
   std::string line;
   std::getline(file, line);
@@ -56,8 +58,17 @@ std::uint64_t start_time(pid_t pid) {
   std::string field;
   fields >> field;
   if (field == "Z" || field == "X") return 0;
-  for (int n = 0; n < kFieldsBehindTheState; ++n) fields >> field;
+  for (int n = 3; n < number; ++n) fields >> field;
   return std::strtoull(field.c_str(), nullptr, 10);
+}
+
+}  // namespace
+
+std::uint64_t start_time(pid_t pid) { return stat_field(pid, 22); }
+
+bool is_copy_of_parent(pid_t pid) {
+  constexpr std::uint64_t kForkNoExec = 0x40;  // include/linux/sched.h
+  return stat_field(pid, 9) & kForkNoExec;
 }
 
 std::uint64_t pid_namespace(pid_t pid) {

@@ -21,6 +21,8 @@ std::uint64_t status_signals(pid_t tid, const std::string& name);
 // When a process began, in clock ticks since boot: together with its pid this identifies a process. 0: it has ended,
 // even if it has not been waited for yet.
 std::uint64_t start_time(pid_t pid);
+// Whether the process has run no program since it was forked: it is a copy of its parent (PF_FORKNOEXEC).
+bool is_copy_of_parent(pid_t pid);
 // The time now, in the same clock ticks.
 std::uint64_t clock_ticks();
 // The inode of its PID namespace; 0: unknown.

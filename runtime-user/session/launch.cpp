@@ -5,10 +5,14 @@
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
+#include <unistd.h>
 
 #include <cerrno>
+#include <chrono>
+#include <thread>
 
 #include "common/error.h"
+#include "common/proc.h"
 #include "runtime-user/session/exit_status.h"
 #include "runtime-user/session/supervisor.h"
 
@@ -89,8 +93,21 @@ Result<HeldProgram> attach_to(pid_t pid, const inproc::SessionOptions& session) 
   return held;
 }
 
+namespace {
+
+// `CMD & kevtrace run --pid $!`: the child of a shell that is as young may not have become CMD yet.
+void wait_for_exec(pid_t pid) {
+  constexpr std::chrono::milliseconds kMost{100}, kStep{1};
+  const auto most = static_cast<std::uint64_t>(sysconf(_SC_CLK_TCK) * kMost.count() / 1000);
+  while (proc::is_copy_of_parent(pid) && proc::clock_ticks() - proc::start_time(pid) < most)
+    std::this_thread::sleep_for(kStep);
+}
+
+}  // namespace
+
 std::optional<HeldProgram> attach_running(pid_t pid, const inproc::SessionOptions& session, const Notices& report,
                                           int& status) {
+  wait_for_exec(pid);
   auto held = attach_to(pid, session);
   if (held) return std::move(*held);
   report.error(held.error());

@@ -47,6 +47,20 @@ class AttachAndDetach(Attached):
         self.assertEqual((errors, target.ask(b"masks")), (0, [b"0"]))
         self.assertEqual(target.end(), 0)
 
+    def test_a_child_that_is_about_to_become_a_program(self):
+        """`CMD & kevtrace run --pid $!`"""
+        steps = os.path.join(PROGRAMS, "steps")
+        code = f"import os, time\nchild = os.fork()\nif child == 0:\n  time.sleep(0.06)\n  os.execv({steps!r}, ['steps'])\nprint(child, flush=True)\nos.waitpid(child, 0)"
+        with subprocess.Popen([PYTHON, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
+            child = shell.stdout.readline().strip()
+            with subprocess.Popen([KEVTRACE, "run", "--pid", child, "-e", "p:step steps:step i=%di:s64"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:
+                self.assertIn("step: jump", run.stderr.readline())
+                shell.stdin.write("0 5 1\n")
+                shell.stdin.close()
+                self.assertEqual(shell.stdout.readline(), "done\n")
+                out, err = run.communicate(timeout=TIMEOUT_S)
+        self.assertEqual((run.returncode, out.count(" step: ")), (0, 5), err)
+
     def test_blocking_calls_are_started_again(self):
         target = self.stays()
         for _ in range(5):
