@@ -195,16 +195,19 @@ std::uint64_t RunTrace::taken() const {
   return taken_before_ + sum;
 }
 
-void RunTrace::take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
+// Behind the limit of records no more are wanted. What an output that was closed does not take stays recorded.
+bool RunTrace::take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
                     const runtime::Record& record) {
   InstanceOutput& output = output_of(instance);
   if (counted_.contains(event.id) && instance.find_state(event.id)->soft_users) {  // its trigger has counted the hit
     last_taken_ = nullptr;
-    return;
+    return true;
   }
-  const bool is_wanted = !output.is_closed() && (!options_.events || taken() < *options_.events);
+  const bool is_beyond = options_.events && taken() >= *options_.events;
+  const bool is_wanted = !is_beyond && !output.is_closed();
   last_taken_ = is_wanted ? &output : nullptr;
   if (is_wanted) note_written(output, output.take(event, target, record));
+  return !is_beyond;
 }
 
 void RunTrace::take_stack(const engine::Instance& instance, engine::TracedTarget& target, const runtime::Record& of,

@@ -90,7 +90,7 @@ class RunTrace final : public engine::RecordTap {
   // The sum over all events: each event's counts in the first instance that has it, plus its losses in the others.
   runtime::EventCounts counts() const;
 
-  void take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
+  bool take(const engine::Instance& instance, const engine::TracedEvent& event, engine::TracedTarget& target,
             const runtime::Record& record) override;
   void take_stack(const engine::Instance& instance, engine::TracedTarget& target, const runtime::Record& of,
                   std::span<const std::uint64_t> frames) override;

@@ -47,9 +47,10 @@ class Session final : private engine::RecordTap {
   unsigned pick(unsigned below) { return std::uniform_int_distribution<unsigned>(0, below - 1)(random_); }
   Result<void> start();
   Result<void> change(Totals& totals);
-  void take(const engine::Instance&, const engine::TracedEvent& event, engine::TracedTarget&,
+  bool take(const engine::Instance&, const engine::TracedEvent& event, engine::TracedTarget&,
             const runtime::Record&) override {
     ++taken_[event.id];
+    return true;
   }
   void take_stack(const engine::Instance&, engine::TracedTarget&, const runtime::Record&,
                   std::span<const std::uint64_t>) override {}

@@ -16,9 +16,10 @@ using testing::IsEmpty;
 // Remembers what it was given: "NAME fd", in an instance "INSTANCE/NAME fd", with '|' behind it where a stack came.
 class Taken final : public RecordTap {
  public:
-  void take(const Instance& instance, const TracedEvent& event, TracedTarget&, const runtime::Record& record) override {
+  bool take(const Instance& instance, const TracedEvent& event, TracedTarget&, const runtime::Record& record) override {
     all.push_back(instance.name + (instance.name.empty() ? "" : "/") + event.name + " " +
                   std::to_string(model::number_at(record.bytes, 16, 4)));
+    return true;
   }
   void take_stack(const Instance&, TracedTarget&, const runtime::Record&, std::span<const std::uint64_t>) override {
     all.back() += '|';

@@ -103,8 +103,8 @@ void RecordRouter::tap_plainly(TracedTarget& target, const runtime::Record& reco
   }
   if (!route.state) return deliver(target, record);
   ++delivered_;
-  ++route.state->recorded;
-  tap_->take(state_.instances.top(), *route.event, target, record);
+  const bool taken = tap_->take(state_.instances.top(), *route.event, target, record);
+  ++(taken ? route.state->recorded : route.state->filtered);
 }
 
 // ---- to each instance -----------------------------------------------------------------------
@@ -166,9 +166,9 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
     ++(fired.is_counted ? one.aggregated : fired.is_dropped ? one.lost : one.filtered);
   } else if (state_.options.is_tapped) {
     KEVT_ASSERT(origin.target);  // a marker has no target, but with a tap there are no markers
-    tap_->take(instance, event, *origin.target, record);
-    ++one.recorded;
-    if (origin.stack == Stack::Comes && instance.has_stack_option()) of_stack = &buffer;
+    const bool taken = tap_->take(instance, event, *origin.target, record);
+    ++(taken ? one.recorded : one.filtered);
+    if (taken && origin.stack == Stack::Comes && instance.has_stack_option()) of_stack = &buffer;
   } else if (instance.store(buffer, record)) {
     ++one.recorded;
     if (origin.stack == Stack::Comes && instance.has_stack_option()) of_stack = &buffer;

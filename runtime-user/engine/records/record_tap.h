@@ -19,8 +19,8 @@ class RecordTap {
  public:
   virtual ~RecordTap() = default;
   // Takes a record of `event` for this instance, in the event's format. The record is stored nowhere else, and is valid
-  // until this returns.
-  virtual void take(const Instance& instance, const TracedEvent& event, TracedTarget& target,
+  // until this returns. False: nobody wants it any more, so it counts as filtered.
+  virtual bool take(const Instance& instance, const TracedEvent& event, TracedTarget& target,
                     const runtime::Record& record) = 0;
   // Takes the stack of the record `of`, which is the last record taken for this instance. `frames`: code addresses,
   // innermost first.
