@@ -40,7 +40,8 @@ struct Keyword {
 };
 
 constexpr std::array kKeywords = {
-    Keyword{"target", ScriptWord::Target, "`kernel`, `program CMD...`, `pid N` or `file PATH`"},
+    Keyword{"target", ScriptWord::Target,
+            "`kernel`, `program CMD...`, `pid N`, `comm NAME`, `cgroup PATH`, `container ID` or `file PATH`"},
     Keyword{"option", ScriptWord::Option, "NAME VALUE"},
     Keyword{"instance", ScriptWord::Instance, "NAME, or NAME output FILE"},
     Keyword{"event", ScriptWord::Event, "GROUP/EVENT"},

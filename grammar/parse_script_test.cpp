@@ -63,6 +63,15 @@ TEST(ScriptParser, DefinitionsStayAsTheyAre) {
   }
 }
 
+TEST(ScriptParser, ATargetChoosesProcesses) {
+  const Read out = read("target container 3f2a5b comm 'worker *' comm nginx cgroup /system.slice\np f\n");
+  ASSERT_TRUE(out.mistakes.empty());
+  const auto& chosen = std::get<model::ChosenTarget>(*out.script.target);
+  EXPECT_THAT(chosen.comms, ElementsAre("worker *", "nginx"));
+  EXPECT_THAT(chosen.cgroups, ElementsAre("/system.slice"));
+  EXPECT_THAT(chosen.containers, ElementsAre("3f2a5b"));
+}
+
 TEST(ScriptParser, MisspeltWordIsSaidWithTheRightOne) {
   const Read out = read("p f\n  fliter x > 1\n");
   ASSERT_EQ(out.mistakes.size(), 1u);
@@ -80,6 +89,10 @@ TEST(ScriptParser, MistakesAreSaidOnceEach) {
   EXPECT_EQ(script_mistake_of("target pid 1,"), Kind::ScriptBadTarget);
   EXPECT_EQ(script_mistake_of("target file libc.so"), Kind::ScriptBadTarget);
   EXPECT_EQ(script_mistake_of("target program 'ls"), Kind::ScriptOpenQuote);
+  EXPECT_EQ(script_mistake_of("target comm"), Kind::ScriptBadTarget);
+  EXPECT_EQ(script_mistake_of("target comm nginx cgroup"), Kind::ScriptBadTarget);
+  EXPECT_EQ(script_mistake_of("target comm nginx user www"), Kind::ScriptBadTarget);
+  EXPECT_EQ(script_mistake_of("target container \"3f2a"), Kind::ScriptOpenQuote);
   EXPECT_EQ(script_mistake_of("target kernel\ntarget kernel"), Kind::ScriptTwice);
   EXPECT_EQ(script_mistake_of("option colour red"), Kind::ScriptBadOption);
   EXPECT_EQ(script_mistake_of("option count 1\noption count 2"), Kind::ScriptTwice);

@@ -89,6 +89,27 @@ std::expected<ScriptTarget, ValueMistake> parse_file(const WordAndRest& text) {
   return model::FileTarget{words.words.front()};
 }
 
+// comm NAME, cgroup PATH and container ID, in any order and number.
+std::expected<ScriptTarget, ValueMistake> parse_chosen(std::string_view text) {
+  const QuotedWords split = split_quoted(text);
+  if (split.open_quote) return std::unexpected(ValueMistake{Kind::ScriptOpenQuote, *split.open_quote, ""});
+  model::ChosenTarget chosen;
+  for (std::size_t i = 0; i < split.words.size(); i += 2) {
+    const std::string& key = split.words[i];
+    std::vector<std::string>* const list = key == "comm"        ? &chosen.comms
+                                           : key == "cgroup"    ? &chosen.cgroups
+                                           : key == "container" ? &chosen.containers
+                                                                : nullptr;
+    if (!list)
+      return std::unexpected(
+          ValueMistake{Kind::ScriptBadTarget, 0, "`" + key + "` stands where `comm`, `cgroup` or `container` would"});
+    if (i + 1 == split.words.size() || split.words[i + 1].empty())
+      return std::unexpected(ValueMistake{Kind::ScriptBadTarget, text.size(), "nothing follows `" + key + "`"});
+    list->push_back(split.words[i + 1]);
+  }
+  return chosen;
+}
+
 // ---- options ------------------------------------------------------------------------------------
 
 constexpr std::string_view kClocks[] = {"local", "global",   "counter", "uptime", "perf",
@@ -209,6 +230,7 @@ std::expected<ScriptTarget, ValueMistake> parse_target(std::string_view text) {
     if (split.rest.empty()) return model::KernelTarget{};
     return std::unexpected(ValueMistake{Kind::ScriptBadTarget, split.rest_column, "nothing follows `kernel`"});
   }
+  if (split.word == "comm" || split.word == "cgroup" || split.word == "container") return parse_chosen(text);
   if (split.word != "program" && split.word != "pid" && split.word != "file")
     return std::unexpected(ValueMistake{Kind::ScriptBadTarget, 0, ""});
   if (split.rest.empty())

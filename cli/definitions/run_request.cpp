@@ -259,14 +259,22 @@ void take_options(RunRequest& request) {
   request.output_source = request.texts.option_sources.at("output");
 }
 
-void take_target(RunRequest& request) {
-  if (!request.texts.target) return;
+// An error: no process fits.
+Result<void> take_target(RunRequest& request) {
+  if (!request.texts.target) return {};
   const model::ScriptTarget& target = *request.texts.target;
   RunOptions& run = request.options;
   if (const auto* file = std::get_if<model::FileTarget>(&target)) request.mapped_file = file->path;
-  if (!run.command.empty() || !run.pids.empty()) return;
+  if (!run.command.empty() || !run.pids.empty()) return {};
   if (const auto* program = std::get_if<model::ProgramTarget>(&target)) run.command = program->command;
   if (const auto* processes = std::get_if<model::PidTarget>(&target)) run.pids = processes->pids;
+  const auto* chosen = std::get_if<model::ChosenTarget>(&target);
+  if (!chosen) return {};
+  run.choice = {.comms = chosen->comms, .cgroups = chosen->cgroups, .containers = chosen->containers};
+  const auto pids = session::chosen_processes(run.choice);
+  if (pids.empty()) return std::unexpected(Error("the script's target, " + run.choice.text() + ": no process fits"));
+  run.pids.assign(pids.begin(), pids.end());
+  return {};
 }
 
 }  // namespace
@@ -344,7 +352,7 @@ std::optional<RunRequest> read_run_request(const RunOptions& options, const Repo
   if (request.texts.definitions.empty() && request.known_statics.empty())
     return fail(kUsage, "no event is defined; give -e DEF or -p FILE");
   take_options(request);
-  take_target(request);
+  if (auto taken = take_target(request); !taken) return fail(kFailed, taken.error().message());
   if (traces_kernel(request)) {
     if (!request.options.pids.empty()) return fail(kUsage, "--pid is for programs; the kernel is traced as a whole");
     if (const auto why = why_not_in_kernel(request.options, request)) return fail(kMissing, *why);

@@ -76,7 +76,10 @@ struct PidTarget {
 struct FileTarget {  // every process that has the file mapped
   std::string path;
 };
-using ScriptTarget = std::variant<KernelTarget, ProgramTarget, PidTarget, FileTarget>;
+struct ChosenTarget {  // processes that fit one word of each list that has words, also those that come later
+  std::vector<std::string> comms, cgroups, containers;
+};
+using ScriptTarget = std::variant<KernelTarget, ProgramTarget, PidTarget, FileTarget, ChosenTarget>;
 
 struct ScriptOptions {
   std::optional<std::uint64_t> buffer_kb;      // per CPU

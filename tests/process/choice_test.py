@@ -84,6 +84,23 @@ class Chosen(PlaceTest):
         second.step(40, 43)  # they go on
         third.step(40, 43)
 
+    def test_chosen_by_a_script(self):
+        first = self.started()
+        script = os.path.join(self.folder, "s.kev")
+        with open(script, "w") as file:
+            file.write(f"target comm {self.name}\np:step {self.name}:step i=%di:s64\n")
+        tracer = subprocess.Popen([KEVTRACE, "run", "-p", script], stdout=subprocess.PIPE, stderr=self.log, text=True)
+        wait_until(lambda: "step: jump" in self.said() or tracer.poll() is not None, "the program")
+        second = self.started()
+        wait_until(lambda: "has come" in self.said() or tracer.poll() is not None, "the second")
+        first.step(0, 2)
+        second.step(5, 7)
+        self.assertEqual(sorted(re.findall(r" i=(\d+)$", self.end(tracer), re.MULTILINE)), ["0", "1", "5", "6"])
+        with open(script, "w") as file:
+            file.write(f"target comm nosuch{self.name} cgroup /nosuch\np libc:open64\n")
+        done = subprocess.run([KEVTRACE, "run", "-p", script], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, done.stderr), (1, f"kevtrace: error: the script's target, --comm nosuch{self.name} --cgroup /nosuch: no process fits\n"))
+
     def test_it_goes_on_when_all_have_ended(self):
         first = self.started()
         tracer = self.run_for("--comm", self.name)
