@@ -7,6 +7,7 @@
 //   histogram {"event":"kprobes:opened",…} / histogram-text # kprobes:opened\n…   each reading ends with its text
 //   symbol 7f0012345678 128 open [libc.so.6]
 //   process 4711 python3 / thread 4712 4711 / mapping 4711 400000 450000 /usr/bin/python3.11
+//   process-container 4711 3f2a5b6c7d8e                       where it is in one
 //   process-symbol 4711 7f0012345678 128 open [libc.so.6]     where several processes were traced
 #include "tracefs-compat/record/metadata_text.h"
 
@@ -19,7 +20,7 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kMaxComm = 64;
+constexpr std::size_t kMaxComm = 64, kMaxContainer = 64;
 
 std::string_view take_until(std::string_view& text, char end) {
   const auto at = text.find(end);
@@ -79,6 +80,10 @@ void read_process(std::string_view word, std::string_view line, Metadata& metada
   }
   const auto process = metadata.processes.find(pid);
   if (process == metadata.processes.end()) return;
+  if (word == "process-container") {
+    process->second.container = line.substr(0, kMaxContainer);
+    return;
+  }
   if (word == "process-symbol") return read_symbol(line, process->second.symbols);
   Process::Mapping mapping;
   if (!take_number(line, mapping.begin, 16) || !take_number(line, mapping.end, 16)) return;
@@ -121,7 +126,10 @@ void append_symbol_line(const Symbol& symbol, std::string& out) {
 }
 
 void append_processes(const Metadata& metadata, std::string& out) {
-  for (const auto& [pid, process] : metadata.processes) out += fmt::format("process {} {}\n", pid, process.name);
+  for (const auto& [pid, process] : metadata.processes) {
+    out += fmt::format("process {} {}\n", pid, process.name);
+    if (!process.container.empty()) out += fmt::format("process-container {} {}\n", pid, process.container);
+  }
   const std::map<std::int32_t, std::int32_t> threads(metadata.process_of.begin(), metadata.process_of.end());
   for (const auto& [thread, pid] : threads) out += fmt::format("thread {} {}\n", thread, pid);
   for (const auto& [pid, process] : metadata.processes) {
@@ -170,7 +178,8 @@ void read_metadata_text(std::string_view text, Metadata& metadata) {
     if (word == "totals") read_totals(line, metadata);
     if (word == "histogram" || word == "histogram-text") read_histogram(word, line, metadata);
     if (word == "symbol") read_symbol(line, metadata.symbols);
-    if (word == "process" || word == "thread" || word == "mapping" || word == "process-symbol")
+    if (word == "process" || word == "thread" || word == "mapping" || word == "process-symbol" ||
+        word == "process-container")
       read_process(word, line, metadata);
   }
 }

@@ -35,6 +35,7 @@ struct Process {
     std::string path;
   };
   std::string name;
+  std::string container;          // its id or name (session::container_of); empty: it is in none, or it is not known
   std::vector<Mapping> mappings;  // of code
   Symbols symbols;                // its own; empty: those of the recording are meant
 };
@@ -69,6 +70,9 @@ struct Metadata {
   std::string_view comm_of(std::int32_t pid) const;  // "<...>" when unknown
   // What addresses in records of this thread mean.
   const Symbols& symbols_of(std::int32_t pid) const;
+  // The container of this thread's process, and whether any process is in one.
+  std::string_view container_of(std::int32_t pid) const;
+  bool has_containers() const;
 };
 
 // One record. `bytes` and `comm` live until the next one is asked for.

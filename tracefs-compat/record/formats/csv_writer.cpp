@@ -1,5 +1,5 @@
-// time_ns,cpu,pid,comm,event,FIELD…: numbers plain, texts quoted where they need it (csv_text.h), what an event does
-// not have empty.
+// time_ns,cpu,pid,comm,event,FIELD… (behind comm the container, where processes are in one): numbers plain, texts
+// quoted where they need it (csv_text.h), what an event does not have empty.
 //
 // Recordings of a whole kernel describe hundreds of events: their fields do not belong in one table, so beyond 256
 // columns a folder is asked for.
@@ -18,7 +18,8 @@ namespace kevt::record {
 namespace {
 
 constexpr std::size_t kMaxColumns = 256;
-constexpr std::string_view kHead = "time_ns,cpu,pid,comm,event";
+constexpr std::string_view kHead = "time_ns,cpu,pid,comm,event",
+                           kHeadOfContainers = "time_ns,cpu,pid,comm,container,event";
 
 void append_cell(std::string_view text, CellKind kind, OutputFile& file) {
   file.buffer() += ',';
@@ -71,11 +72,13 @@ Result<std::unique_ptr<CsvWriter>> CsvWriter::create(const std::string& path, co
         kMaxColumns)));
   auto file = KEVT_TRY(OutputFile::create(path));
   made->all_ = std::make_unique<Sheet>(Sheet{std::move(file), {}, std::move(names)});
-  made->all_->file.append(kHead);
+  made->all_->file.append(made->head());
   for (const std::string& name : made->all_->names) append_cell(name, CellKind::Text, made->all_->file);
   made->all_->file.append("\n");
   return made;
 }
+
+std::string_view CsvWriter::head() const { return has_containers_ ? kHeadOfContainers : kHead; }
 
 Result<CsvWriter::Sheet*> CsvWriter::sheet_of(const EventFormat& event) {
   if (all_) return all_.get();
@@ -84,7 +87,7 @@ Result<CsvWriter::Sheet*> CsvWriter::sheet_of(const EventFormat& event) {
   if (sheet) return sheet.get();
   auto file = KEVT_TRY(OutputFile::create_in(folder_, file_name(event)));
   sheet = std::make_unique<Sheet>(Sheet{std::move(file), {}, {}});
-  sheet->file.append(kHead);
+  sheet->file.append(head());
   for (const Field& field : event.fields) {
     sheet->columns.push_back(&field);
     append_cell(field.name, CellKind::Text, sheet->file);
@@ -97,6 +100,7 @@ void CsvWriter::append_row(Sheet& sheet, const TypedRecord& record) const {
   std::string& out = sheet.file.buffer();
   fmt::format_to(std::back_inserter(out), "{},{},{}", record.time_ns, record.cpu, record.pid);
   append_cell(record.comm, CellKind::Text, sheet.file);
+  if (has_containers_) append_cell(metadata_.container_of(record.pid), CellKind::Text, sheet.file);
   append_cell(record.event->name, CellKind::Text, sheet.file);
   std::string cell;
   const auto append = [&](const Field* field) {

@@ -16,6 +16,7 @@ namespace kevt::record {
 namespace {
 
 using Json = nlohmann::json;
+using testing::AllOf;
 using testing::HasSubstr;
 
 class FormatsTest : public testing::Test {
@@ -136,6 +137,23 @@ TEST_F(FormatsTest, CsvQuotesWhatNeedsIt) {
   EXPECT_THAT(text, HasSubstr("1000000,0,7,cat,opened,139637976731648,/etc/passwd,3,,,\n"));
   EXPECT_THAT(text, HasSubstr(",\"a,\"\"b\"\"\n\xff\",4,,,\n"));
   EXPECT_THAT(text, HasSubstr(",closed,,,,139637976731648,4198416,-2\n"));
+}
+
+TEST_F(FormatsTest, TheContainerOfAProcessIsKept) {
+  metadata_.process_of = {{7, 70}, {8, 80}};
+  metadata_.processes[70].name = metadata_.processes[80].name = "program";
+  metadata_.processes[70].container = "3f2a5b6c7d8e";
+  EXPECT_THAT(written(FileFormat::Csv),
+              AllOf(HasSubstr("time_ns,cpu,pid,comm,container,event,"),
+                    HasSubstr("1000000,0,7,cat,3f2a5b6c7d8e,opened,"), HasSubstr("1003000,0,8,python3,,opened,")));
+  for (const FileFormat format : {FileFormat::Dat, FileFormat::Dat7, FileFormat::Json}) {
+    const std::string text = written(format);
+    auto reader = open_recording(folder_.file("out"));
+    ASSERT_TRUE(reader) << reader.error().message();
+    for (TypedRecord record; (*reader)->next(record);)
+      EXPECT_EQ((*reader)->metadata().container_of(record.pid), record.pid == 7 ? "3f2a5b6c7d8e" : "");
+    EXPECT_TRUE((*reader)->metadata().has_containers());
+  }
 }
 
 TEST_F(FormatsTest, CsvOfAFolderIsAFilePerEvent) {

@@ -357,6 +357,8 @@ class JsonReader final : public RecordReader {
     const bool is_told = process != 0 && metadata_.process_of.size() < 1 << 20 && metadata_.processes.size() < 1 << 16;
     if (is_told) metadata_.process_of.insert_or_assign(pid, process);
     if (is_told && pid == process) metadata_.processes[process].name = text_or(object, "comm").substr(0, 64);
+    if (is_told && object.contains("container"))
+      metadata_.processes[process].container = text_or(object, "container").substr(0, 64);
     return is_told ? process : 0;
   }
 

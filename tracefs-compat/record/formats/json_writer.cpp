@@ -92,6 +92,8 @@ void append_json_record(const TypedRecord& record, const Metadata& metadata, std
   append_json_string(record.comm, out);
   if (const auto process = metadata.process_of.find(record.pid); process != metadata.process_of.end())
     fmt::format_to(std::back_inserter(out), ",\"process\":{}", process->second);
+  if (const std::string_view container = metadata.container_of(record.pid); !container.empty())
+    append_member("container", container, out);
   out += ",\"event\":";
   append_json_string(record.event->system + ":" + record.event->name, out);
   if (record.instance) append_member("instance", metadata.instances[record.instance - 1], out);

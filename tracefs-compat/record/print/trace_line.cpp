@@ -137,6 +137,16 @@ const Symbols& Metadata::symbols_of(std::int32_t pid) const {
   return it == processes.end() || it->second.symbols.empty() ? symbols : it->second.symbols;
 }
 
+std::string_view Metadata::container_of(std::int32_t pid) const {
+  const auto process = process_of.find(pid);
+  const auto it = processes.find(process == process_of.end() ? pid : process->second);
+  return it == processes.end() ? std::string_view() : std::string_view(it->second.container);
+}
+
+bool Metadata::has_containers() const {
+  return std::ranges::any_of(processes, [](const auto& one) { return !one.second.container.empty(); });
+}
+
 const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
   const std::uint32_t id = event.id & 0xffff;
   if (id >= by_id_.size()) by_id_.resize(id + 1);
