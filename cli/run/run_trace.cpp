@@ -177,6 +177,7 @@ void RunTrace::count_instead() {
                               ? "hits are counted by themselves and not recorded"
                               : "hits are counted by themselves and not recorded: min and max are true to 1.6 %");
   report_.status(fmt::format("hits are recorded, not counted by themselves: {}", done.error().message()));
+  take_counts();
   for (const engine::TracedEvent* event : counted)
     if (auto removed = tracing_->triggers().truncate(top, *event); !removed) report_.error(removed.error());
   counted_.clear();

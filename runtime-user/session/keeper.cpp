@@ -62,13 +62,14 @@ bool Keeper::is_due(const Version& now) {
 
 // There is always one, and for a moment there are two: whoever reads the supervisor's byte is the keeper.
 void Keeper::renew(const Version& now) {
-  int begun[2];
-  if (!has_supervisor() || pipe2(begun, O_CLOEXEC) != 0) return;
+  if (!has_supervisor()) return;
   const auto begin = Clock::now();
   version_ = now;
   std::fflush(nullptr);  // else the copy writes it, too
+  int begun[2] = {-1, -1};
+  const bool can_wait = pipe2(begun, O_CLOEXEC) == 0;
   UniqueFd wait(begun[0]), tell(begun[1]);
-  const pid_t copy = fork();
+  const pid_t copy = can_wait ? fork() : -1;
   if (copy == 0) keep(work_, std::move(tell));
   tell.reset();
   char nothing = 0;

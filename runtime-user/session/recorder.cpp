@@ -180,7 +180,12 @@ void Recorder::note_symbol(const engine::TracedTarget& target, std::uint64_t add
 void Recorder::note_process(const engine::TracedTarget& target, std::int32_t thread) {
   if (!target.pid() || metadata_.process_of.size() >= kMaxSymbols) return;
   const auto [it, is_new] = metadata_.process_of.try_emplace(thread, target.pid());
-  if (is_new) it->second = process_of(thread).value_or(target.pid());
+  if (!is_new) return;
+  it->second = process_of(thread).value_or(target.pid());
+  const std::string container = metadata_.processes[target.pid()].container;
+  if (container.empty() || metadata_.processes.contains(it->second)) return;
+  metadata_.processes[it->second].name = proc::comm(it->second);  // a forked child
+  metadata_.processes[it->second].container = container;
 }
 
 Result<void> Recorder::give(const engine::TracedEvent& event, engine::TracedTarget& target,

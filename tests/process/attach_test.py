@@ -50,7 +50,7 @@ class AttachAndDetach(Attached):
     def test_a_child_that_is_about_to_become_a_program(self):
         """`CMD & kevtrace run --pid $!`"""
         steps = os.path.join(PROGRAMS, "steps")
-        code = f"import os, time\nchild = os.fork()\nif child == 0:\n  time.sleep(0.06)\n  os.execv({steps!r}, ['steps'])\nprint(child, flush=True)\nos.waitpid(child, 0)"
+        code = f"import os, time\nchild = os.fork()\nif child == 0:\n  time.sleep(0.03)\n  os.execv({steps!r}, ['steps'])\nprint(child, flush=True)\nos.waitpid(child, 0)"
         with subprocess.Popen([PYTHON, "-S", "-c", code], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as shell:
             child = shell.stdout.readline().strip()
             with subprocess.Popen([KEVTRACE, "run", "--pid", child, "-e", "p:step steps:step i=%di:s64"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as run:

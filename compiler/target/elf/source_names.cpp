@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::uint64_t kMostOfAName = 64 << 20;        // bytes of one demangled name at most
 constexpr std::uint64_t kAllNames = 512 << 20;          // bytes of all names that this process demangles
-constexpr std::size_t kMostOfARewrittenName = 1 << 14;  // bytes; nobody writes a longer one
+constexpr std::size_t kMostOfARewrittenName = 1 << 12;  // bytes; nobody writes a longer one
 constexpr std::size_t kMostOfARustName = 1 << 16;       // bytes of a v0 name; it may repeat any part of itself
 
 bool is_of_name(char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '$'; }
@@ -105,9 +105,11 @@ std::size_t type_begins(std::string_view text, std::size_t end) {
 std::string with_leading_const(std::string text) {
   constexpr std::string_view kConst = " const";
   for (std::size_t at = 0; (at = text.find(kConst, at)) != std::string::npos;) {
-    const std::size_t behind = at + kConst.size(), begin = type_begins(text, at);
+    const std::size_t behind = at + kConst.size();
     const bool is_word = behind == text.size() || !is_of_name(text[behind]);
-    if (is_word && begin < at && text[at - 1] != '*' && text[at - 1] != '&' && text[at - 1] != ')') {
+    const bool is_of_a_name = at > 0 && (is_of_name(text[at - 1]) || text[at - 1] == '>');
+    const std::size_t begin = is_word && is_of_a_name ? type_begins(text, at) : at;
+    if (begin < at) {
       text.erase(at, kConst.size());
       text.insert(begin, "const ");
     }

@@ -369,7 +369,7 @@ TEST_F(HistogramTest, AnEprobeOfASyntheticEventHasItsRecordAlone) {
   ASSERT_EQ(define("s:opened u64 name"), 0);
   for (const char* definition : {"e:far synthetic.opened path=+0($name):string",
                                  "e:far synthetic.opened n=+8($name):u64", "e:far synthetic.opened n=$name:symstr"}) {
-    if (define(definition) != 0) continue;  // another mistake, which is told when it is defined
+    ASSERT_EQ(define(definition), 0) << definition;
     const TracedEvent* const far = &event("eprobes/far");
     EXPECT_FALSE(tracing_.switcher().set_enabled(tracing_.top(), std::array{far}, true)) << definition;
     EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("synthetic event")) << definition;

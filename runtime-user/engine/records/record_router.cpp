@@ -167,7 +167,7 @@ TraceBuffer* RecordRouter::deliver_to(Instance& instance, const TracedEvent& eve
   } else if (state_.options.is_tapped) {
     KEVT_ASSERT(origin.target);  // a marker has no target, but with a tap there are no markers
     const bool taken = tap_->take(instance, event, *origin.target, record);
-    ++(taken ? one.recorded : one.filtered);
+    ++(taken ? one.recorded : fired.is_counted ? one.aggregated : one.filtered);
     if (taken && origin.stack == Stack::Comes && instance.has_stack_option()) of_stack = &buffer;
   } else if (instance.store(buffer, record)) {
     ++one.recorded;

@@ -10,13 +10,44 @@
 // may wait for a close that is under way.
 #include "runtime-user/runtime/bpf/deferred_close.h"
 
+#include <pthread.h>
 #include <signal.h>
 
 #include <algorithm>
 
 namespace kevt::bpf {
 
+struct DeferredClose::Forks {
+  static std::mutex& mutex() {
+    static std::mutex of_all;
+    return of_all;
+  }
+  static std::vector<DeferredClose*>& all() {
+    static std::vector<DeferredClose*> of_all;
+    return of_all;
+  }
+  static void lock() {
+    mutex().lock();
+    for (DeferredClose* one : all()) one->mutex_.lock();
+  }
+  static void unlock() {
+    for (DeferredClose* one : all()) one->mutex_.unlock();
+    mutex().unlock();
+  }
+  static void add(DeferredClose* one) {
+    static const int kRegistered = pthread_atfork(lock, unlock, unlock);
+    (void)kRegistered;
+    const std::lock_guard guard(mutex());
+    all().push_back(one);
+  }
+  static void remove(DeferredClose* one) {
+    const std::lock_guard guard(mutex());
+    std::erase(all(), one);
+  }
+};
+
 DeferredClose::DeferredClose(std::chrono::milliseconds patience) : patience_(patience) {
+  Forks::add(this);
   sigset_t all, before;  // signals belong to other threads
   sigfillset(&all);
   pthread_sigmask(SIG_SETMASK, &all, &before);
@@ -25,6 +56,7 @@ DeferredClose::DeferredClose(std::chrono::milliseconds patience) : patience_(pat
 }
 
 DeferredClose::~DeferredClose() {
+  Forks::remove(this);
   {
     const std::lock_guard lock(mutex_);
     ends_ = true;
@@ -59,6 +91,11 @@ void DeferredClose::disarm(const EventGroup& group) {
 void DeferredClose::disarm() {
   const std::lock_guard lock(mutex_);
   for (Waiting& one : waiting_) one.event.disarm();
+}
+
+void DeferredClose::let_go_in_copy() {
+  const std::lock_guard lock(mutex_);
+  waiting_.clear();
 }
 
 void DeferredClose::add_descriptors(std::vector<int>& out) const {

@@ -34,6 +34,9 @@ class DeferredClose {
   void disarm();
   // How many events are parked, without one that is being closed.
   std::size_t size() const;
+  // In a copy of this process (fork): closes the copies of the descriptors, else the copy would be the last that has
+  // the events open, and its end would take the time that is meant to be saved. An event that was being closed stays.
+  void let_go_in_copy();
   // Appends the descriptors of all parked events, without their leaders'.
   void add_descriptors(std::vector<int>& out) const;
 
@@ -44,6 +47,7 @@ class DeferredClose {
     Clock::time_point since;
     OpenEvent event;
   };
+  struct Forks;  // forks wait for the mutex: a copy finds what it guards in order
   void close_old_ones();
 
   const std::chrono::milliseconds patience_;

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace kevt::bpf {
@@ -64,6 +65,30 @@ TEST(DeferredClose, TheEndClosesWhatIsLeft) {
   }
   EXPECT_TRUE(first.has_ended(0));
   EXPECT_TRUE(second.has_ended(0));
+}
+
+TEST(DeferredClose, ACopyOfTheProcessLetsGo) {
+  Pipe event, copy_ends, copy_has_let_go;
+  DeferredClose parked(kForever);
+  parked.park(1, event.event());
+  const pid_t copy = fork();
+  if (copy == 0) {
+    event.read = {};
+    copy_ends.write = {};
+    parked.let_go_in_copy();
+    copy_has_let_go.write = {};
+    char nothing;
+    _exit(read(copy_ends.read.get(), &nothing, 1) == 0 ? 0 : 1);  // when the test ends it
+  }
+  copy_has_let_go.write = {};
+  EXPECT_TRUE(copy_has_let_go.has_ended(kDeadlineMs));
+  EXPECT_FALSE(event.has_ended(0)) << "it is parked here";
+  EXPECT_TRUE(parked.take(1));
+  EXPECT_TRUE(event.has_ended(0)) << "although the copy lives";
+  copy_ends.write = {};
+  int status = -1;
+  EXPECT_EQ(waitpid(copy, &status, 0), copy);
+  EXPECT_EQ(status, 0);
 }
 
 std::shared_ptr<EventGroup> group_of(Pipe& pipe) {

@@ -80,7 +80,7 @@ class KernelEvents {
   // owns the reader; nullptr: none.
   void read_also(TracepointReader* reader) { also_ = reader; }
   void let_go_in_copy() {
-    if (also_) also_->map_again_in_copy();
+    if (also_) also_->let_go_in_copy();
   }
 
  private:

@@ -126,7 +126,8 @@ Result<void> TracepointReader::map(Ring& ring) {
 }
 
 // A ring that cannot be mapped (RLIMIT_MEMLOCK) is not read: what is in it counts as lost.
-void TracepointReader::map_again_in_copy() {
+void TracepointReader::let_go_in_copy() {
+  parked_->let_go_in_copy();
   for (Ring& ring : rings_) (void)map(ring);
 }
 

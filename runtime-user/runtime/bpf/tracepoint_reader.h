@@ -53,8 +53,9 @@ class TracepointReader {
     std::span<const std::uint8_t> bytes;  // the record, and up to 7 bytes behind it
     std::vector<std::uint64_t> stack;     // innermost first
   };
-  // In a copy of this process (fork), which has the rings open, but not mapped: perf_mmap() sees to that.
-  void map_again_in_copy();
+  // In a copy of this process (fork), which has the rings open, but not mapped: perf_mmap() sees to that. Lets go of
+  // events that are off.
+  void let_go_in_copy();
   // What the kernel has written, CPU after CPU. Bytes live until `take` returns.
   std::size_t drain(const std::function<void(const Hit&)>& take);
 

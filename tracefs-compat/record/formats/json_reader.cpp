@@ -94,6 +94,14 @@ Number number_or(const Json& object, const char* name, Number otherwise) {
   return static_cast<Number>(it->get<std::int64_t>());
 }
 
+// Of another's file, for a line of its own: to the first control character.
+std::string until_control(std::string text) {
+  constexpr std::size_t kMost = 64;
+  const auto end = std::ranges::find_if(text, [](char c) { return static_cast<unsigned char>(c) < 0x20; });
+  text.erase(end, text.end());
+  return text.substr(0, kMost);
+}
+
 std::string text_or(const Json& object, const char* name) {
   const auto it = object.find(name);
   return it != object.end() && it->is_string() ? it->get<std::string>() : "";
@@ -356,9 +364,9 @@ class JsonReader final : public RecordReader {
     const auto process = number_or<std::int32_t>(object, "process", 0);
     const bool is_told = process != 0 && metadata_.process_of.size() < 1 << 20 && metadata_.processes.size() < 1 << 16;
     if (is_told) metadata_.process_of.insert_or_assign(pid, process);
-    if (is_told && pid == process) metadata_.processes[process].name = text_or(object, "comm").substr(0, 64);
+    if (is_told && pid == process) metadata_.processes[process].name = until_control(text_or(object, "comm"));
     if (is_told && object.contains("container"))
-      metadata_.processes[process].container = text_or(object, "container").substr(0, 64);
+      metadata_.processes[process].container = until_control(text_or(object, "container"));
     return is_told ? process : 0;
   }
 
