@@ -35,7 +35,7 @@ SAME = [
     (r"\b(process|pid|PID|tid|pid=|common_pid:) ?\d+", r"\1 PID"),
     (r'"(time|time_ns|pid|tid|cpu|ts|dur|common_pid|process)": ?"?[\d.]+"?', r'"\1": N'),
     (r"\b[\d.,]+ ?(ns|us|µs|ms|s)\b", r"N \1"),
-    (r"\b\d+\.\d+(e-?\d+)?\b", "N"),  # rates, seconds
+    (r"(?: +|\b)\d+\.\d+(e-?\d+)?\b", " N"),  # rates, seconds; in a column there are blanks before them, fewer before longer ones
     (r"(?m)^(-> \S+ +\d+)( +\d+)+", r"\1 N"),  # lat
     (r"(?m)^\d+( +\d+)$", r"CPU\1"),  # stat
     (r"\bsteps-\d+ *", "steps-PID"),
