@@ -289,6 +289,40 @@ class Compilers(Traced):
         self.assertIn(".dwo", self.refused(program, f"p:e prog:lines.c:{line_of('lines.c', 'area')} width"))
 
 
+class KeptIndex(Traced):
+    """Files and functions of a large program are looked for once, and kept by its build id."""
+
+    def setUp(self):
+        self.folder = tempfile.mkdtemp(prefix="kevt_kept_")
+        self.addCleanup(shutil.rmtree, self.folder)
+        self.cache = os.path.join(self.folder, "kevtrace")
+
+    def area(self, program):
+        done = subprocess.run([KEVTRACE, "run", "-e", f"p:area {os.path.basename(program)}:area_of:3 width height", "--", program, str(ROUNDS)],
+                              capture_output=True, text=True, timeout=120, env={**os.environ, "XDG_CACHE_HOME": self.folder})
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [(record["width"], record["height"]) for record in records(done.stdout, "area")]
+
+    def test_answers_are_the_same_with_it_and_without(self):
+        small = os.path.join(PROGRAMS, "lines0")
+        expected = self.area(small)
+        self.assertEqual(len(expected), ROUNDS)
+        self.assertFalse(os.path.exists(self.cache), "a small program's is not kept")
+        large, padding = os.path.join(self.folder, "lines0"), os.path.join(self.folder, "padding")
+        with open(padding, "wb") as file:
+            file.write(b"\1" * (17 << 20))
+        subprocess.run(["objcopy", "--add-section", f".padding={padding}", small, large], check=True)
+        self.assertEqual(self.area(large), expected)
+        kept = sorted(os.listdir(self.cache))
+        self.assertEqual([name.split("-")[1] for name in kept], ["files.kept", "functions.kept"])
+        self.assertEqual(self.area(large), expected)
+        for name in kept:
+            with open(os.path.join(self.cache, name), "r+b") as file:
+                file.seek(40)
+                file.write(b"damage")
+        self.assertEqual(self.area(large), expected)
+
+
 class Listed(Traced):
     def listed(self, *words, status=0):
         done = subprocess.run([KEVTRACE, "list", "-L", *words], capture_output=True, text=True, timeout=60)

@@ -73,7 +73,7 @@ constexpr std::string_view kReadme =
     "\t               [:nohitcount]\n"
     "\t               [:<handler>.<action>]\n"
     "\t               [if <filter>]\n"
-    "\t     fields: of the event, stacktrace, common_timestamp, common_cpu, common_pid\n"
+    "\t      field can be any field, or the special string 'common_stacktrace', common_timestamp, common_cpu\n"
     "\t   modifier: .hex .sym .sym-offset .execname .syscall .log2 .buckets=size .usecs\n"
     "\t             .percent .graph\n"
     "\t    handler: onmatch(matching.event)\n"
@@ -85,7 +85,8 @@ constexpr std::string_view kReadme =
     "\t             snapshot()\n"
     "\t     the counts: the event's file hist\n"
     "  synthetic_events\t- Create/append/remove/show synthetic events\n"
-    "\t    example: echo 'wakeup u64 lat; pid_t pid; char name[]' >> synthetic_events\n";
+    "\t   examples: echo 'wakeup u64 lat; pid_t pid; char name[]' >> synthetic_events\n"
+    "\t             echo 'blocked pid_t pid; u64 lat; unsigned long[] stack' >> synthetic_events\n";
 
 // Of the bpf runtime.
 constexpr std::string_view kKernelProbes =

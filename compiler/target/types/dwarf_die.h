@@ -65,9 +65,17 @@ inline std::string whole_path(Dwarf_Die& unit, const char* name) {
   return std::filesystem::path(is_whole ? std::string(name) : std::string(folder) + "/" + name).lexically_normal();
 }
 
-// The source file in which `die` is declared; empty: it is not said. Unlike dwarf_decl_file(), which knows no file of
-// the number 0 (libdw 0.188): since DWARF 5 that is the unit's own.
-inline std::string declaring_file(Dwarf_Die die) {
+// A source file as the table of a unit names it.
+struct SourceFileName {
+  Dwarf_Die unit{};
+  const char* name = nullptr;  // null: none is said
+
+  std::string path() { return name != nullptr ? whole_path(unit, name) : ""; }
+};
+
+// The source file in which `die` is declared. Unlike dwarf_decl_file(), which knows no file of the number 0 (libdw
+// 0.188): since DWARF 5 that is the unit's own.
+inline SourceFileName declaring_file(Dwarf_Die die) {
   for (unsigned depth = 0; depth < kMaxScopes; ++depth) {
     Dwarf_Attribute attribute;
     Dwarf_Die unit, origin;
@@ -77,17 +85,16 @@ inline std::string declaring_file(Dwarf_Die die) {
     if (dwarf_attr(&die, DW_AT_decl_file, &attribute) != nullptr) {
       if (dwarf_formudata(&attribute, &index) != 0 || dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr ||
           dwarf_getsrcfiles(&unit, &files, &count) != 0 || index >= count)
-        return "";
-      const char* name = dwarf_filesrc(files, index, nullptr, nullptr);
-      return name ? whole_path(unit, name) : "";
+        return {};
+      return {.unit = unit, .name = dwarf_filesrc(files, index, nullptr, nullptr)};
     }
     if ((dwarf_attr(&die, DW_AT_abstract_origin, &attribute) == nullptr &&
          dwarf_attr(&die, DW_AT_specification, &attribute) == nullptr) ||
         dwarf_formref_die(&attribute, &origin) == nullptr)
-      return "";
+      return {};
     die = origin;
   }
-  return "";
+  return {};
 }
 
 // The line in which a function is declared; where it is not said (Go), the line of its first instruction. 0: unknown.
@@ -109,8 +116,9 @@ void each_function(Dwarf_Die& scope, unsigned depth, const Visit& visit) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_subprogram && !dwarf_hasattr(&child, DW_AT_declaration)) {
       const int line = declaring_line(child);
-      const std::string name = name_of(child), file = line > 0 ? declaring_file(child) : "";
-      if (!name.empty() && !file.empty()) visit(child, name, file, static_cast<std::uint32_t>(line));
+      const std::string name = name_of(child);
+      SourceFileName file = line > 0 && !name.empty() ? declaring_file(child) : SourceFileName{};
+      if (file.name != nullptr) visit(child, name, file, static_cast<std::uint32_t>(line));
     }
     if (depth < kMaxScopes && (tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || holds_functions(tag)))
       each_function(child, depth + 1, visit);

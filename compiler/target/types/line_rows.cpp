@@ -249,8 +249,8 @@ LineUnit read_line_unit(Dwarf_Die die) {
   LineUnit unit;
   unit.die = die;
   read_producer(unit);
-  each_function(die, 0, [&](Dwarf_Die&, const std::string& name, const std::string& file, std::uint32_t line) {
-    unit.functions.push_back({file, line, std::string(without_template(name))});
+  each_function(die, 0, [&](Dwarf_Die&, const std::string& name, SourceFileName& file, std::uint32_t line) {
+    unit.functions.push_back({file.path(), line, std::string(without_template(name))});
   });
   Dwarf_Lines* lines = nullptr;
   std::size_t count = 0;

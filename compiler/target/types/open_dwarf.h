@@ -21,6 +21,8 @@ class OpenDwarf {
   static Result<OpenDwarf> of(const DebugFile& file, DwarfSections sections = DwarfSections::TypesAndLines);
 
   Dwarf* get() const { return dwarf_.get(); }
+  // The size of the file with the debug information.
+  std::uint64_t file_bytes() const { return contents_->bytes().size(); }
 
  private:
   struct EndDwarf {

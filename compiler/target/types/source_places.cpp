@@ -14,6 +14,7 @@
 #include <set>
 #include <utility>
 
+#include "compiler/target/elf/elf_sections.h"
 #include "compiler/target/elf/file_contents.h"
 #include "compiler/target/elf/private_elf.h"
 #include "compiler/target/elf/source_names.h"
@@ -22,6 +23,7 @@
 #include "compiler/target/types/dwarf_die.h"
 #include "compiler/target/types/line_rows.h"
 #include "compiler/target/types/open_dwarf.h"
+#include "compiler/target/types/source_index.h"
 #include "compiler/target/types/variable_location.h"
 
 namespace kevt::target {
@@ -32,30 +34,31 @@ bool ends_with_path(std::string_view path, std::string_view end) {
   return path == end || (path.size() > end.size() && path.ends_with(end) && path[path.size() - end.size() - 1] == '/');
 }
 
-std::set<std::string> files_of(Dwarf_Die& unit) {
-  std::set<std::string> names;
-  Dwarf_Files* files = nullptr;
-  std::size_t count = 0;
-  if (dwarf_getsrcfiles(&unit, &files, &count) != 0) return names;
-  for (std::size_t i = 0; i < count; ++i)
-    if (const char* name = dwarf_filesrc(files, i, nullptr, nullptr)) names.insert(whole_path(unit, name));
-  return names;
-}
-
 // A line of the source: of a file with this name.
 using FileLine = std::pair<std::string, std::uint32_t>;
 
 // Whether the function is called `wanted`: plain, or with the last of its scopes (`Shape::area`).
-bool is_called(Dwarf_Die& function, std::string_view name, std::string_view wanted) {
+bool is_called(Dwarf* dwarf, const IndexedFunction& function, std::string_view wanted) {
+  const std::string_view name = function.name;
   if (name == wanted || without_template(name) == wanted) return true;
   const std::size_t scope_ends = wanted.rfind("::");
   if (scope_ends == std::string_view::npos || without_template(name) != wanted.substr(scope_ends + 2)) return false;
+  Dwarf_Die die;
   Dwarf_Attribute attribute;
+  if (dwarf_offdie(dwarf, function.die, &die) == nullptr) return false;
   const char* linkage =
-      dwarf_attr_integrate(&function, DW_AT_linkage_name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
+      dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
   if (linkage == nullptr) return false;
   const std::string whole = source_name(linkage);
   return matches_source_name(without_template(qualified_name(whole)), wanted) != NameMatch::No;
+}
+
+// Of the debug information of a program, which may lie in another file of the same build id.
+IndexIdentity identity_of(const FileContents& program, const OpenDwarf& debug) {
+  const CheckedBytes file(program);
+  const auto header = read_elf_header(file);
+  if (!header) return {};
+  return {.build_id = build_id_of(read_sections(file, *header)), .file_bytes = debug.file_bytes()};
 }
 
 }  // namespace
@@ -66,6 +69,7 @@ struct SourcePlaces::State {
     if (!types->dwarf) return;
     debug_frames = dwarf_getcfi(types->dwarf->get());
     auto opened = FileContents::open(path);
+    index.emplace(types->dwarf->get(), opened ? identity_of(**opened, *types->dwarf) : IndexIdentity{});
     if (!opened) return;
     auto elf = open_private_elf(**opened, [](std::string_view name) { return name.starts_with(".eh_frame"); });
     if (!elf) return;
@@ -83,7 +87,7 @@ struct SourcePlaces::State {
   std::unique_ptr<Dwarf_CFI, EndFrames> frames;
   Dwarf_CFI* debug_frames = nullptr;  // owned by the Dwarf
   std::map<Dwarf_Off, std::unique_ptr<LineUnit>> units;
-  std::map<std::string, std::vector<Dwarf_Die>> files_;  // empty: not read yet
+  std::optional<SourceIndex> index;
 
   Dwarf* dwarf() const { return types->dwarf->get(); }
 
@@ -102,12 +106,7 @@ struct SourcePlaces::State {
   std::expected<FileLine, LookupError> line_meant(const ElfImage& image, std::string_view source, std::uint32_t line);
   std::uint32_t last_line_of(const std::string& file, std::uint32_t first);
   void add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions);
-  // Which units have lines of which file, by the name that the rows have.
-  const std::map<std::string, std::vector<Dwarf_Die>>& files();
-  std::vector<Dwarf_Die> units_with(const std::string& file) {
-    const auto found = files().find(file);
-    return found == files().end() ? std::vector<Dwarf_Die>() : found->second;
-  }
+  std::vector<Dwarf_Die> units_with(const std::string& file);
   std::vector<LinePlace> places_of(const ElfImage& image, const FileLine& line, const LineQuestion& question);
   std::vector<std::string> lines_near(const FileLine& line);
   LookupError no_place(const FileLine& line);
@@ -129,12 +128,14 @@ const LineUnit& SourcePlaces::State::unit_of(Dwarf_Die die) {
   return *unit;
 }
 
-const std::map<std::string, std::vector<Dwarf_Die>>& SourcePlaces::State::files() {
-  if (files_.empty())
-    each_unit([&](Dwarf_Die unit) {
-      for (const std::string& file : files_of(unit)) files_[file].push_back(unit);
-    });
-  return files_;
+// The units that have lines of the file, by the name that the rows have.
+std::vector<Dwarf_Die> SourcePlaces::State::units_with(const std::string& file) {
+  std::vector<Dwarf_Die> units;
+  const auto found = index->files().find(file);
+  if (found == index->files().end()) return units;
+  for (const Dwarf_Off at : found->second)
+    if (Dwarf_Die die; dwarf_offdie(dwarf(), at, &die) != nullptr) units.push_back(die);
+  return units;
 }
 
 VariableLocation SourcePlaces::State::locate(Dwarf_Die variable, const Scopes& scopes, Dwarf_Addr address) const {
@@ -274,7 +275,7 @@ void SourcePlaces::State::add_aliased(const ElfImage& image, std::string_view na
       if (dwarf_haspc(&unit, symbol.address.value) <= 0) return;
       const Scopes scopes = scopes_at(unit, symbol.address.value);
       const int line = scopes.empty() ? 0 : declaring_line(scopes.front());
-      const std::string file = scopes.empty() ? "" : declaring_file(scopes.front());
+      const std::string file = scopes.empty() ? "" : declaring_file(scopes.front()).path();
       if (line > 0 && !file.empty()) functions.emplace(file, static_cast<std::uint32_t>(line));
     });
 }
@@ -294,7 +295,7 @@ std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfIm
                                                                      std::uint32_t line) {
   std::set<std::string> files;
   NearMisses near(source);
-  for (const auto& [file, _] : this->files()) {
+  for (const auto& [file, _] : index->files()) {
     near.consider(std::string_view(file).substr(file.rfind('/') + 1), "");
     if (ends_with_path(file, source)) files.insert(file);
   }
@@ -304,17 +305,13 @@ std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfIm
   if (files.size() > 1) return several({files.begin(), files.end()});
   if (files.size() == 1) return FileLine{*files.begin(), line};
   std::set<FileLine> functions;
-  each_unit([&](Dwarf_Die unit) {
-    each_function(unit, 0,
-                  [&](Dwarf_Die& function, const std::string& name, const std::string& file, std::uint32_t at) {
-                    if (is_called(function, name, source))
-                      functions.emplace(file, at);
-                    else
-                      near.consider(name, "");
-                  });
-  });
+  for (const IndexedFunction& function : index->functions())
+    if (is_called(dwarf(), function, source)) functions.emplace(index->file_of(function), function.line);
   if (functions.empty()) add_aliased(image, source, functions);
-  if (functions.empty()) return std::unexpected(LookupError{LookupFailure::NotFound, near.best()});
+  if (functions.empty()) {
+    for (const IndexedFunction& function : index->functions()) near.consider(function.name, "");
+    return std::unexpected(LookupError{LookupFailure::NotFound, near.best()});
+  }
   if (functions.size() == 1) {
     const auto& [file, first] = *functions.begin();
     const std::uint32_t last = last_line_of(file, first);

@@ -124,6 +124,10 @@ std::vector<ImageRange> read_restartable(const ElfImage& image) {
   return ranges;
 }
 
+bool is_before(const JumpTarget& a, const JumpTarget& b) {
+  return a.target != b.target ? a.target < b.target : a.source < b.source;
+}
+
 }  // namespace
 
 JumpTargets JumpTargets::of_image(const ElfImage& image) {
@@ -138,13 +142,23 @@ JumpTargets JumpTargets::into_window(const ElfImage& image, ImageRange window) {
   JumpTargets result;
   result.targets_ = std::move(scan.found());
   result.restartable_ = read_restartable(image);
-  std::ranges::sort(result.targets_, [](const JumpTarget& a, const JumpTarget& b) {
-    return a.target != b.target ? a.target < b.target : a.source < b.source;
-  });
   return result;
 }
 
-std::vector<JumpTarget> JumpTargets::within(ImageAddr begin, ImageAddr end) const {
+std::vector<JumpTarget> JumpTargets::within(ImageAddr begin, ImageAddr end) {
+  constexpr unsigned kQuestionsUnsorted = 16;
+  if (questions_ < kQuestionsUnsorted) {
+    ++questions_;
+    std::vector<JumpTarget> found;
+    for (const JumpTarget& target : targets_)
+      if (begin <= target.target && target.target < end) found.push_back(target);
+    std::ranges::sort(found, is_before);
+    return found;
+  }
+  if (questions_ == kQuestionsUnsorted) {
+    ++questions_;
+    std::ranges::sort(targets_, is_before);
+  }
   const auto first = std::ranges::lower_bound(targets_, begin, {}, &JumpTarget::target);
   const auto last = std::ranges::lower_bound(targets_, end, {}, &JumpTarget::target);
   return {first, last};

@@ -32,14 +32,16 @@ class JumpTargets {
   // The same, keeping only what leads into `window`: for a single site.
   static JumpTargets into_window(const target::ElfImage& image, target::ImageRange window);
 
-  // Those in [begin, end), ascending.
-  std::vector<JumpTarget> within(ImageAddr begin, ImageAddr end) const;
+  // Those in [begin, end), ascending. The first few questions look through all of them; then they are sorted, which
+  // costs a large program as much as the scan.
+  std::vector<JumpTarget> within(ImageAddr begin, ImageAddr end);
   // Restartable sequences (rseq critical sections).
   const std::vector<target::ImageRange>& restartable() const { return restartable_; }
   std::size_t size() const { return targets_.size(); }
 
  private:
-  std::vector<JumpTarget> targets_;  // ascending by target
+  std::vector<JumpTarget> targets_;  // as they were found; ascending by target once they are sorted
+  unsigned questions_ = 0;
   std::vector<target::ImageRange> restartable_;
 };
 

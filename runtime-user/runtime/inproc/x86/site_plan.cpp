@@ -45,7 +45,7 @@ class SiteCheck {
   SiteCheck(const ElfImage& image, FunctionCodeCache& functions, ImageAddr site)
       : image_(image), functions_(functions), site_(site) {}
 
-  SitePlan plan(const JumpTargets& targets);
+  SitePlan plan(JumpTargets& targets);
 
  private:
   ImageRange window() const { return {site_ + 1, site_ + kJumpLength}; }
@@ -61,10 +61,10 @@ class SiteCheck {
   Verdict check_arrivals() const;
   Verdict check_short_jumps(const FunctionCode& code) const;
   Verdict check_neighbours() const;
-  Verdict check_targets(const JumpTargets& targets) const;
+  Verdict check_targets(JumpTargets& targets) const;
   Verdict check_target(const JumpTarget& target) const;
   Verdict check_indirect() const;
-  Verdict jump_obstacle(const JumpTargets& targets);
+  Verdict jump_obstacle(JumpTargets& targets);
 
   SitePlan refused(std::string reason) const { return {ArmKind::Refused, 0, 0, {}, std::move(reason)}; }
   std::vector<std::uint8_t> original(unsigned length) const {
@@ -223,7 +223,7 @@ Verdict SiteCheck::check_target(const JumpTarget& target) const {
   return std::nullopt;
 }
 
-Verdict SiteCheck::check_targets(const JumpTargets& targets) const {
+Verdict SiteCheck::check_targets(JumpTargets& targets) const {
   for (const JumpTarget& target : targets.within(window().begin, window().end)) {
     if (auto why = check_target(target)) return why;
   }
@@ -242,7 +242,7 @@ Verdict SiteCheck::check_indirect() const {
   return std::nullopt;
 }
 
-Verdict SiteCheck::jump_obstacle(const JumpTargets& targets) {
+Verdict SiteCheck::jump_obstacle(JumpTargets& targets) {
   if (auto why = collect_displaced()) return why;
   if (auto why = check_movable()) return why;
   if (auto why = check_arrivals()) return why;
@@ -252,7 +252,7 @@ Verdict SiteCheck::jump_obstacle(const JumpTargets& targets) {
   return check_indirect();
 }
 
-SitePlan SiteCheck::plan(const JumpTargets& targets) {
+SitePlan SiteCheck::plan(JumpTargets& targets) {
   if (auto why = refusal()) return refused(std::move(*why));
   if (auto why = check_restartable(targets)) return refused(std::move(*why));
   const auto obstacle = image_.is_go() ? Verdict(kGoroutineStacks) : jump_obstacle(targets);
@@ -266,7 +266,7 @@ SitePlan SiteCheck::plan(const JumpTargets& targets) {
 }  // namespace
 
 SitePlan plan_site(const ElfImage& image, ImageAddr site) {
-  const JumpTargets targets = JumpTargets::into_window(image, {site, site + kJumpLength});
+  JumpTargets targets = JumpTargets::into_window(image, {site, site + kJumpLength});
   FunctionCodeCache functions(image);
   return SiteCheck(image, functions, site).plan(targets);
 }
