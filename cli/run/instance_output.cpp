@@ -94,7 +94,7 @@ void InstanceOutput::add(const engine::TracedTarget& target) {
 
 void InstanceOutput::remove(const engine::TracedTarget& target) {
   if (recorder_) recorder_->remove(target);
-  text_.forget();
+  forget_names();
 }
 
 }  // namespace kevt::cli

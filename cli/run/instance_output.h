@@ -56,6 +56,8 @@ class InstanceOutput {
   // Tell of targets that were added or are removed.
   void add(const engine::TracedTarget& target);
   void remove(const engine::TracedTarget& target);
+  // Addresses may have other names from now on.
+  void forget_names() { text_.forget(); }
 
  private:
   void print_line(const engine::TracedEvent& event, const engine::TracedTarget& target, const runtime::Record& record);

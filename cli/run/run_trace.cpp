@@ -280,6 +280,11 @@ void RunTrace::take_counts() {
   top.recorder()->give_counts(reading.snapshots);
 }
 
+void RunTrace::files_change() {
+  take_counts();
+  for (InstanceOutput& one : outputs_) one.forget_names();
+}
+
 void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();

@@ -57,6 +57,8 @@ class RunTrace final : public engine::RecordTap {
   void start() { started_ = interval_began_ = Clock::now(); }
   // Gives the output what hits have counted so far. To be called while the names of their addresses are known.
   void take_counts();
+  // A process maps or unmaps files, or a JIT compiler has made code: addresses may have other names.
+  void files_change();
   // Drains records and writes them; prints histograms when an interval of --interval is over. `keeper` is made anew
   // when it does not know enough any more.
   void round(session::Keeper& keeper);

@@ -169,7 +169,7 @@ std::optional<int> Run::start() {
   }
   processes_.listen({.added = [this](session::TracedProcess& process) { trace_.add(process); },
                      .removed = [this](session::TracedProcess& process) { trace_.remove(process); },
-                     .files_change = [this](session::TracedProcess&) { trace_.take_counts(); }});
+                     .files_change = [this](session::TracedProcess&) { trace_.files_change(); }});
   return std::nullopt;
 }
 

@@ -48,4 +48,12 @@ std::vector<CodeRefusal> Targets::libraries_changed(TracedTarget& target) {
   return refusals;
 }
 
+std::vector<CodeRefusal> Targets::code_moved(TracedTarget& target) {
+  std::vector<CodeRefusal> refusals;
+  tasks_.note_new_names();
+  if (auto done = state_.code.defer_gone(target); !done) refusals.push_back({std::move(done.error()), ""});
+  std::ranges::move(libraries_changed(target), std::back_inserter(refusals));
+  return refusals;
+}
+
 }  // namespace kevt::engine

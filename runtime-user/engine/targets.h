@@ -34,6 +34,9 @@ class Targets {
   // A target has loaded a library and is stopped before the library's code runs: arms the probes that waited for the
   // library. Refusals of such probes are returned and written to the top instance's error_log.
   std::vector<CodeRefusal> libraries_changed(TracedTarget& target);
+  // The runtime has found that code of armed probes is gone, or that there is new code: such probes wait, and those
+  // that wait are placed. Refusals are answered as above.
+  std::vector<CodeRefusal> code_moved(TracedTarget& target);
 
  private:
   TracingState& state_;

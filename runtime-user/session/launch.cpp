@@ -46,6 +46,9 @@ Result<void> add_environment(HeldProgram& held, const inproc::SessionOptions& se
   options.resolve_ifuncs = [raw = held.runtime.get()](std::span<const RemoteAddr> resolvers) {
     return raw->resolve_indirect(resolvers);
   };
+  options.restore_text = [raw = held.runtime.get()](RemoteAddr at, std::span<std::uint8_t> text) {
+    raw->restore_text(at, text);
+  };
   if (session.files)
     options.open_image =
         [files = session.files](const std::string& path) -> Result<std::shared_ptr<const target::ElfImage>> {

@@ -7,6 +7,7 @@
 
 #include "compiler/target/kernel/place_sides.h"
 #include "runtime-user/engine/traced_target.h"
+#include "runtime-user/session/jit_watch.h"
 #include "runtime-user/session/launch.h"
 
 namespace kevt::session {
@@ -53,6 +54,7 @@ class TracedProcess final : public engine::TracedTarget {
   // To be called when it has ended and was removed from the engine: drops all but the names of its addresses.
   void keep_names();
 
+  JitWatch jit;
   HeldProgram held;
   bool is_over = false;                             // see FollowedEnds
   std::shared_ptr<const target::PlaceSides> sides;  // where the kernel is traced beside it; nullptr: it is not
@@ -63,6 +65,7 @@ class TracedProcess final : public engine::TracedTarget {
   pid_t pid_ = 0;
   std::string name_;
   std::string mappings_;  // lines of /proc/PID/maps with a file, when its libraries were last looked at
+  std::optional<target::FileVersion> jit_version_;  // of its perf map, likewise
   std::uint64_t env_version_ = 0;
   bool settled_ = false;
   bool replaced_ = false;  // by exec

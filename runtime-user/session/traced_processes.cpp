@@ -151,10 +151,27 @@ void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing&
   process.runtime().answer_for_libraries();
 }
 
+void TracedProcesses::look_at_jit(TracedProcess& process, engine::Tracing& tracing) {
+  if (!process.is_traced() || !process.jit.is_due(process.pid())) return;
+  tracing.drain();
+  if (listener_.files_change) listener_.files_change(process);
+  process.look_at_files();
+  const auto looked = process.runtime().look_at_jit();
+  if (!looked && process.is_alive()) report_.error(looked.error());
+  if (looked)
+    for (const engine::CodeRefusal& refusal : tracing.targets().code_moved(process))
+      report_.error(fmt::format("in {}, whose JIT compiler has made code: {}{}{}", process.name(), refusal.command,
+                                refusal.command.empty() ? "" : ": ", refusal.error.message()));
+  process.jit.looked();
+}
+
 void TracedProcesses::step(engine::Tracing& tracing) {
   if (session_.follows_exec || !choice_.empty()) follow(tracing);
   if (!choice_.empty()) look_for_chosen(tracing);
-  for (const auto& process : all_) look_at_libraries(*process, tracing);
+  for (const auto& process : all_) {
+    look_at_libraries(*process, tracing);
+    look_at_jit(*process, tracing);
+  }
   report_replaced();
 }
 

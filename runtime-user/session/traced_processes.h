@@ -88,6 +88,7 @@ class TracedProcesses {
   void take_over(inproc::Tracee program, engine::Tracing& tracing);
   void let_go_of_ended(engine::Tracing& tracing);
   void look_at_libraries(TracedProcess& process, engine::Tracing& tracing);
+  void look_at_jit(TracedProcess& process, engine::Tracing& tracing);
   bool leave(TracedProcess& process, const inproc::SharedSessions& sessions);
   void report_detach(const TracedProcess& process, inproc::DetachResult left) const;
 

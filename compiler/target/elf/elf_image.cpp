@@ -170,6 +170,8 @@ std::string_view ElfImage::soname() const {
   return state_->mapped({strings->second}).text(name->second);
 }
 
+bool ElfImage::is_jit() const { return state_->sections.find(".kevtrace.jit") != nullptr; }
+
 bool ElfImage::is_go() const {
   if (!state_->is_go)
     state_->is_go = state_->sections.find(".go.buildinfo") != nullptr || state_->sections.find(".gopclntab") != nullptr;

@@ -79,6 +79,7 @@ class ElfImage {
   std::string_view interpreter() const;  // PT_INTERP, or empty
   ImageAddr entry() const;
   bool is_go() const;
+  bool is_jit() const;                   // made by read_jit_code()
   bool is_position_independent() const;  // ET_DYN: its pointers are relocated
   bool is_program() const;               // an executable, not a library
 

@@ -33,10 +33,6 @@ std::atomic<unsigned> open_files = 0;
 
 std::int64_t nanoseconds(const timespec& time) { return time.tv_sec * std::int64_t{1'000'000'000} + time.tv_nsec; }
 
-FileVersion version_of(const struct stat& status) {
-  return {status.st_dev, status.st_ino, status.st_size, nanoseconds(status.st_mtim)};
-}
-
 // Zeros that take no memory until they are written.
 void* reserve(std::uint64_t bytes) {
   void* at = ::mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -72,6 +68,10 @@ SharedFiles& shared_files() {
 }
 
 }  // namespace
+
+FileVersion version_of(const struct stat& status) {
+  return {status.st_dev, status.st_ino, status.st_size, nanoseconds(status.st_mtim)};
+}
 
 const FileContents::Limits& FileContents::default_limits() {
   static const Limits limits = {.read_bytes = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *

@@ -5,6 +5,7 @@
 // FileContents.
 #pragma once
 
+#include <sys/stat.h>
 #include <sys/types.h>
 
 #include <atomic>
@@ -29,6 +30,8 @@ struct FileVersion {
   std::int64_t modified_ns = 0;
   friend auto operator<=>(const FileVersion&, const FileVersion&) = default;
 };
+
+FileVersion version_of(const struct stat& status);
 
 class FileContents {
  public:

@@ -50,7 +50,9 @@ TEST(SourceNames, ARustNameThatNeverEndsIsNone) {
     for (std::size_t n = last; n > 0; n = (n - 1) / 62) back.insert(0, 1, kDigits[(n - 1) % 62]);
     last = symbol.size() - 2;
     symbol += "TB" + back + "B" + back + "E";
-    if (i == 0) EXPECT_EQ(source_name(symbol + "E"), "a::f::<((), ()), (((), ()), ((), ()))>");
+    if (i == 0) {
+      EXPECT_EQ(source_name(symbol + "E"), "a::f::<((), ()), (((), ()), ((), ()))>");
+    }
   }
   EXPECT_EQ(source_name(symbol + "E"), "");
 }

@@ -6,7 +6,8 @@
 // A name without a module must mean one place in everything that is loaded, as a kernel symbol must
 // (NON_UNIQ_SYMBOL); names a file merely imports are no definitions, and aliases at one address are one.
 // A name that no file of a program has may be the kernel's: then the error says so and offers no near misses.
-// Not done: the vdso, JIT code, symbols of deleted files that this process may not read.
+// Code of a JIT compiler is one more object, whose image is made from the perf map (jit_code.h).
+// Not done: the vdso, symbols of deleted files that this process may not read.
 #include "compiler/target/process/process_env.h"
 
 #include <fmt/format.h>
@@ -51,6 +52,7 @@ struct ProcessEnv::State {
   std::vector<Loaded> objects;
   std::map<const Loaded*, DebugTypes> debug;
   std::map<const Loaded*, SourcePlaces> lines;
+  std::optional<FileVersion> jit_version;    // of the perf map that the module `jit` is made from
   std::map<RemoteAddr, RemoteAddr> choices;  // resolver of an indirect function → the address it chose
 
   // The path of the file here that the target calls `path`.
@@ -60,6 +62,7 @@ struct ProcessEnv::State {
   // Of variables of a library that the program has a copy of (copy relocations): the library uses the copy, too.
   void refuse_copied(LinePlaces& line);
   std::vector<Loaded*> matching(std::string_view module);
+  void add_jit(std::vector<Loaded> known);
   Loaded* covering(RemoteAddr address);
   std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
   std::optional<RemoteAddr> choice_of(RemoteAddr resolver);
@@ -173,6 +176,8 @@ bool is_machinery(const LoadedObject& object, const Blacklist& blacklisted) {
          });
 }
 
+bool is_jit(const Loaded& loaded) { return loaded.image && loaded.image->is_jit(); }
+
 // The same file at the same place.
 bool is_same(const LoadedObject& one, const LoadedObject& other) {
   return one.inode == other.inode && one.device_major == other.device_major && one.device_minor == other.device_minor &&
@@ -223,7 +228,26 @@ Result<void> ProcessEnv::refresh() {
     loaded.object = std::move(object);
     state_->objects.push_back(std::move(loaded));
   }
+  state_->add_jit(std::move(known));
   return {};
+}
+
+// Makes the image again if the perf map has changed. A map that is not believed says nothing: there is no such module.
+void ProcessEnv::State::add_jit(std::vector<Loaded> known) {
+  const auto version = perf_map_version(pid);
+  if (!version) return;
+  const auto before = std::ranges::find_if(known, is_jit);
+  if (before != known.end() && version == jit_version) return objects.push_back(std::move(*before));
+  auto code = read_jit_code(pid, maps, options.restore_text);
+  if (!code || !*code) return;
+  jit_version = (*code)->version;
+  Loaded loaded;
+  loaded.module = {.name = std::string(kJitModule), .path = std::string(kJitModule)};
+  loaded.object.path = kJitModule;
+  loaded.object.ranges = std::move((*code)->ranges);
+  loaded.tried = true;
+  loaded.image = std::make_shared<const ElfImage>(std::move((*code)->image));
+  objects.push_back(std::move(loaded));
 }
 
 void ProcessEnv::keep_files() {
@@ -318,9 +342,12 @@ std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::
                                                              std::string_view name) const {
   const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
   if (module && objects.empty()) return failure(LookupFailure::ModuleMissing);
+  const bool is_of_jit = module == kJitModule && std::ranges::all_of(objects, [](auto* one) { return is_jit(*one); });
   auto found = functions_named(objects, module.has_value(), name);
   std::erase_if(found, [](const Found& one) { return !trouble_with(*one.loaded).empty(); });
   if (found.empty()) {
+    const bool is_glob = name.find_first_of("*?[") != std::string_view::npos;
+    if (is_of_jit && !is_glob) return failure(LookupFailure::ModuleMissing);  // it may be compiled later
     if (std::string trouble = first_trouble(objects, module.has_value()); !trouble.empty())
       return std::unexpected(LookupError{.why = std::move(trouble)});
     if (!module && state_->options.becomes_others) return failure(LookupFailure::ModuleMissing);
@@ -378,6 +405,8 @@ std::expected<FunctionTypes, TypesError> ProcessEnv::function_types(std::optiona
   const auto function = find_function(module, name);
   Loaded* loaded = function ? state_->covering({function->address}) : nullptr;
   if (!loaded) return std::unexpected(TypesError{});
+  if (is_jit(*loaded))
+    return std::unexpected(TypesError{TypesFailure::Missing, "a JIT compiler leaves no debug information"});
   const auto types = state_->debug.try_emplace(loaded, loaded->open_path).first;
   return types->second.function_at({function->address - loaded->module.bias}, name);
 }
@@ -447,7 +476,7 @@ std::expected<LinePlaces, LookupError> ProcessEnv::find_line(const LineQuestion&
 }
 
 bool ProcessEnv::may_be_loaded(std::string_view module) const {
-  if (state_->options.becomes_others) return true;
+  if (state_->options.becomes_others || (state_->pid && module == kJitModule)) return true;
   if (!module.contains('/')) return module.contains(".so") || !installed_library(state_->path_of(""), module).empty();
   std::error_code ignored;
   return std::filesystem::is_regular_file(state_->path_of(module), ignored);
@@ -492,7 +521,7 @@ std::optional<Symbol> ProcessEnv::symbolize(std::uint64_t address) const {
   const auto symbol = loaded->image->symbol_covering({address - loaded->module.bias});
   if (!symbol) return std::nullopt;
   Symbol shown = make_symbol(*loaded, *symbol);
-  shown.name = shown_name(symbol->name);
+  shown.name = is_jit(*loaded) ? jit_function_name(symbol->name) : shown_name(symbol->name);
   return shown;
 }
 

@@ -1,7 +1,8 @@
 // ProcessEnv: the TargetEnv of a user-space process, or of ELF files that no process has loaded.
 //
 // A module is a program or library: `libc` and `libc.so.6` (name up to `.so`, file name, soname) or a
-// full path. Symbols without a module are sought in all loaded files.
+// full path; or `jit`, the functions that a JIT compiler has made. Symbols without a module are sought in all loaded
+// files.
 #pragma once
 
 #include <sys/types.h>
@@ -15,6 +16,7 @@
 #include "common/addresses.h"
 #include "common/error.h"
 #include "compiler/target/elf/elf_image.h"
+#include "compiler/target/process/jit_code.h"
 #include "compiler/target/process/process_map.h"
 #include "compiler/target/target_env.h"
 
@@ -37,6 +39,7 @@ struct ProcessEnvOptions {
   // lookup answers ModuleMissing instead of NotFound.
   bool becomes_others = false;
   ImageOpener open_image = open_own_image;
+  TextRestorer restore_text;  // of code without a file; empty: nobody has changed it
 };
 
 // One program or library of the target.

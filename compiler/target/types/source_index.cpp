@@ -19,7 +19,7 @@ namespace {
 
 constexpr std::string_view kFiles = "files", kFunctions = "functions";
 
-class Writer {
+class IndexWriter {
  public:
   void number(std::uint64_t value) { bytes_.append(reinterpret_cast<const char*>(&value), sizeof value); }
   void text(std::string_view value) {
@@ -32,9 +32,9 @@ class Writer {
   std::string bytes_;
 };
 
-class Reader {
+class IndexReader {
  public:
-  explicit Reader(std::string_view bytes) : bytes_(bytes) {}
+  explicit IndexReader(std::string_view bytes) : bytes_(bytes) {}
 
   std::uint64_t number() {
     std::uint64_t value = 0;
@@ -121,7 +121,7 @@ bool SourceIndex::load(std::string_view kind) {
   if (cache_.folder.empty()) return false;
   const auto bytes = read_cached(cache_.folder, place_of(kind));
   if (!bytes) return false;
-  Reader reader(*bytes);
+  IndexReader reader(*bytes);
   if (reader.text() != words_of(identity_)) return false;
   if (kind == kFiles) {
     std::map<std::string, std::vector<Dwarf_Off>> files;
@@ -151,7 +151,7 @@ bool SourceIndex::load(std::string_view kind) {
 
 void SourceIndex::keep(std::string_view kind) const {
   if (cache_.folder.empty()) return;
-  Writer writer;
+  IndexWriter writer;
   writer.text(words_of(identity_));
   if (kind == kFiles) {
     writer.number(files_->size());

@@ -254,6 +254,28 @@ void EventCode::retire(std::uint32_t event, const std::function<bool(std::uint64
   }
 }
 
+Result<void> EventCode::defer_gone(TracedTarget& target) {
+  const std::size_t t = table_.index_of(target);
+  ProbeHandles gone;
+  for (auto& [event, versions] : table_.events) {
+    if (!versions.armed || t >= versions.now.handles.size()) continue;
+    for (std::size_t i = 0; i < versions.now.handles[t].size(); ++i) {
+      runtime::ProbeHandle& handle = versions.now.handles[t][i];
+      if (!is_placed(handle) || target.runtime().arm_status(handle).state != runtime::ArmState::Gone) continue;
+      gone.push_back(handle);
+      CodeVersion& former = versions.former.emplace_back();  // for its counts
+      former.handles.resize(table_.targets.size());
+      former.handles[t] = {std::exchange(handle, kDeferred)};
+      former.serials = {versions.now.serials[i]};
+    }
+  }
+  if (gone.empty()) return {};
+  ++table_.changes;
+  auto done = target.runtime().disarm(gone);
+  target.runtime().retire(gone);
+  return done;
+}
+
 Result<void> EventCode::disarm_in(const TracedTarget& target) {
   const std::size_t t = table_.index_of(target);
   ProbeHandles armed;

@@ -31,7 +31,10 @@ class TaskHistory {
 
   // From now on addresses in the target's records are printed without names.
   void forget(const TracedTarget& target);
-  // Grows with each forget(). Caches keyed by a TargetEnv's address are stale then: another one may have it.
+  // Addresses of a target may have other names from now on.
+  void note_new_names() { ++forgotten_; }
+  // Grows with each forget() and note_new_names(). Caches keyed by a TargetEnv's address are stale then: another one
+  // may have it.
   std::uint64_t forgotten_targets() const { return forgotten_; }
 
  private:

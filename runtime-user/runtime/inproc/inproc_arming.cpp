@@ -29,7 +29,7 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   }
   if (key.empty()) {
     if (point.patch.empty()) return std::nullopt;
-    return ProbePoints::disarm_patch(point);
+    return points_.disarm_patch(point);
   }
   auto made = KEVT_TRY(points_.detour_for(point, key, std::move(spec)));
   KEVT_TRY(lead_to(point, *made));
@@ -103,7 +103,11 @@ Result<void> InprocRuntime::change_sites(std::span<const ProbeHandle> probes) {
   KEVT_TRY(guard_unwinders(changed));
   KEVT_TRY(set_semaphores());
   std::set<RemoteAddr> sites;
-  for (ProbeHandle probe : changed) sites.insert(installed_[probe].place);
+  for (ProbeHandle probe : changed) {
+    find_versions(probe);
+    const auto its = sites_of(probe);
+    sites.insert(its.begin(), its.end());
+  }
   KEVT_TRY(narrow_crowded());
   std::vector<TextPatch> patches;
   for (RemoteAddr site : sites) {

@@ -40,7 +40,8 @@ void InprocRuntime::note_all_gone() {
   std::vector<TextPatch> patches;
   for (auto& [site, point] : points_.all())
     if (!point.patch.empty())
-      patches.push_back({.site = site, .bytes = {}, .detour = {}, .moved = {}, .covered = 0, .expected = point.patch});
+      patches.push_back(
+          {.site = site, .bytes = {}, .detour = {}, .moved = {}, .covered = 0, .expected = points_.expected_at(point)});
   note_gone(take_out_gone(tracee_, patches));
 }
 

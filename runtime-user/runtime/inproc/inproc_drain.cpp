@@ -33,15 +33,18 @@ runtime::EventCounts InprocRuntime::counts(ProbeHandle probe) const {
 
 runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
   const Installed& one = installed_[probe];
-  auto point = const_cast<ProbePoints&>(points_).at(one.place);
-  if (!point) return {};
-  if ((*point)->gone) return {runtime::ArmState::Gone, (*point)->object->loaded.path + " was unloaded"};
+  const auto found = points_.all().find(one.place);
+  if (found == points_.all().end()) return {};
+  const ProbePoint& point = found->second;
+  if (point.object->image->is_jit() && (point.gone || point.renamed))
+    return {runtime::ArmState::Gone, "its code was moved, freed or compiled again"};
+  if (point.gone) return {runtime::ArmState::Gone, point.object->loaded.path + " was unloaded"};
   if (!one.armed) return {};
-  if ((*point)->plan.kind == x86::ArmKind::Jump && !points_.uses_jumps())
+  if (point.plan.kind == x86::ArmKind::Jump && !points_.uses_jumps())
     return {runtime::ArmState::Breakpoint, "jumps are switched off"};
-  if ((*point)->crowded) return {runtime::ArmState::Breakpoint, "another probe lies inside the bytes of a jump"};
-  if ((*point)->plan.kind == x86::ArmKind::Jump) return {runtime::ArmState::Jump, ""};
-  return {runtime::ArmState::Breakpoint, (*point)->plan.reason};
+  if (point.crowded) return {runtime::ArmState::Breakpoint, "another probe lies inside the bytes of a jump"};
+  if (point.plan.kind == x86::ArmKind::Jump) return {runtime::ArmState::Jump, ""};
+  return {runtime::ArmState::Breakpoint, point.plan.reason};
 }
 
 void InprocRuntime::note_newest(std::uint32_t event_id) {

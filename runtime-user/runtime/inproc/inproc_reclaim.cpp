@@ -123,7 +123,10 @@ runtime::EventCounts InprocRuntime::final_counts(ProbeHandle probe) const {
 std::set<ProbeHandle> InprocRuntime::reclaim_detours(const CodeReferences& references, const CodeSharers& sharers) {
   const std::set<ProbeHandle> dead(dead_.begin(), dead_.end());
   std::set<RemoteAddr> sites;
-  for (const ProbeHandle probe : dead) sites.insert(installed_[probe].place);
+  for (const ProbeHandle probe : dead) {
+    const auto its = sites_of(probe);
+    sites.insert(its.begin(), its.end());
+  }
   const auto is_dead = [&](std::uint32_t member) { return dead.contains(member); };
   const auto has_call = [&](std::uint32_t member) {
     return member < installed_.size() && references.has_call_of(installed_[member].block.target);
@@ -166,7 +169,7 @@ bool InprocRuntime::has_noted_text(const ProbePoint& point) const {
 bool InprocRuntime::may_be_run(const Installed& event, const CodeReferences& references,
                                const CodeSharers& sharers) const {
   const auto point = points_.all().find(event.place);
-  const bool had_breakpoint = point != points_.all().end() && point->second.had_breakpoint;
+  const bool had_breakpoint = !event.versions.empty() || (point != points_.all().end() && point->second.had_breakpoint);
   return references.has_any_in(*event.image) || references.has_call_of(event.block.target) ||
          sharers.may_run(event.image->since, had_breakpoint);
 }
@@ -189,7 +192,7 @@ Result<void> InprocRuntime::forget_in_target(const Installed& event) {
 
 void InprocRuntime::forget_handle(ProbeHandle probe) {
   Installed& event = installed_[probe];
-  std::erase(at_site_[event.place.value], probe);
+  for (const RemoteAddr site : sites_of(probe)) std::erase(at_site_[site.value], probe);
   const auto of_its_id = by_id_.find(event.id);
   std::erase(of_its_id->second, probe);
   if (of_its_id->second.empty()) by_id_.erase(of_its_id);

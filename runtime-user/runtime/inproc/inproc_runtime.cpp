@@ -281,7 +281,7 @@ Result<std::vector<std::string>> InprocRuntime::refusals(const model::CompiledBa
   std::vector<std::string> found;
   StoppedText text(tracee_);
   for (const model::CompiledEvent& event : batch.events) {
-    auto point = points_.at(RemoteAddr{event.place_address}, text);
+    auto point = points_.at_anew(RemoteAddr{event.place_address}, text);
     std::string& refusal = found.emplace_back(point ? why_not_there(event, **point) : point.error().message());
     if (!refusal.empty())
       refusal = Error(std::move(refusal)).while_doing("placing `" + event.definition.command + "`").message();

@@ -71,6 +71,10 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   void answer_for_libraries() { watch_.answer(); }
   // From now on events may be installed whose records come with stacks.
   Result<void> prepare_stacks() { return stacks_.begin(); }
+  // Looks at the code of a JIT compiler, in a short stop where any of it is probed: probes what else was compiled of
+  // functions whose events are armed. arm_status() tells then of which events the code is gone.
+  Result<void> look_at_jit();
+  void restore_text(RemoteAddr at, std::span<std::uint8_t> text) const { points_.restore(at, text); }
   // The target has mapped or unmapped files: stacks are walked anew.
   void note_new_files() { stacks_.note_new_files(); }
   // Programs that the target or its forked children have become by exec (SessionOptions::follows_exec). Each is held
@@ -127,6 +131,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   static constexpr std::size_t kFewestReclaimed = 128;
   struct Installed {
     RemoteAddr place;
+    std::vector<RemoteAddr> versions;  // of JIT code: where else the function was compiled, and is probed, too
     model::ProbeKind point = model::ProbeKind::Entry;
     DetourEvent code;
     RemoteAddr semaphore;                     // of the marker; 0: none
@@ -202,6 +207,8 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   void note_gone(std::span<const RemoteAddr> sites);
   Result<void> set_semaphores();
   void note_all_gone();
+  void find_versions(runtime::ProbeHandle probe);
+  std::vector<RemoteAddr> sites_of(runtime::ProbeHandle probe) const;
   Result<void> narrow_crowded();
   Result<std::optional<TextPatch>> patch_for(ProbePoint& point);
   std::uint32_t needs_of(const Installed& event) const;  // KEVT_MAP_NEEDS

@@ -8,6 +8,7 @@
 #include <algorithm>
 
 #include "compiler/target/elf/mapped_file.h"
+#include "compiler/target/process/jit_code.h"
 
 namespace kevt::inproc {
 
@@ -57,15 +58,40 @@ Result<void> ProbePoints::refresh() {
     object->bias = *bias;
     objects_.push_back(std::move(object));
   }
+  return refresh_jit(maps);
+}
+
+Result<void> ProbePoints::refresh_jit(const std::vector<target::Mapping>& maps) {
+  const auto version = target::perf_map_version(tracee_.pid());
+  if (!version || *version == jit_version_) return {};
+  auto code = KEVT_TRY(target::read_jit_code(
+      tracee_.pid(), maps, [this](RemoteAddr at, std::span<std::uint8_t> text) { restore(at, text); }));
+  if (!code) return {};
+  const auto is_used = [this](const auto& object) {
+    return std::ranges::any_of(points_, [&](const auto& entry) { return entry.second.object == object.get(); });
+  };
+  if (jit_ && is_used(jit_)) older_jit_.push_back(std::move(jit_));
+  std::erase_if(older_jit_, [&](const auto& object) { return !is_used(object); });
+  jit_ = std::make_unique<ProbedObject>();
+  jit_->loaded.path = target::kJitModule;
+  jit_->loaded.ranges = std::move(code->ranges);
+  jit_->file = std::make_shared<ProbedFile>(std::move(code->image));
+  jit_->image = &jit_->file->image;
+  jit_version_ = code->version;
   return {};
 }
 
+ProbedObject* ProbePoints::known_at(RemoteAddr address) const {
+  for (const auto& object : objects_)
+    if (object->loaded.contains(address)) return object.get();
+  return jit_ && jit_->loaded.contains(address) ? jit_.get() : nullptr;
+}
+
 Result<ProbedObject*> ProbePoints::object_at(RemoteAddr address) {
-  for (int attempt = 0; attempt < 2; ++attempt) {
-    for (const auto& object : objects_)
-      if (object->loaded.contains(address)) return object.get();
-    if (attempt == 0) KEVT_TRY(refresh());
-  }
+  ProbedObject* known = known_at(address);
+  if (known != nullptr && known != jit_.get()) return known;
+  KEVT_TRY(refresh());  // JIT code changes while it stays where it is
+  if (known = known_at(address); known != nullptr) return known;
   for (const auto& [loaded, why] : unreadable_)
     if (loaded.contains(address))
       return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", address.value, why)));
@@ -80,10 +106,26 @@ Result<std::vector<ProbedObject*>> ProbePoints::objects() {
 }
 
 Result<ProbePoint*> ProbePoints::at(RemoteAddr site, StoppedText& text) {
-  if (auto it = points_.find(site); it != points_.end()) return &it->second;
-  auto object = KEVT_TRY(object_at(site));
+  if (const auto known = points_.find(site); known != points_.end()) return &known->second;
   ProbePoint point;
   point.site = site;
+  KEVT_TRY(plan(point, text));
+  ProbePoint* added = &points_.emplace(site, std::move(point)).first->second;
+  note_crowding(*added);
+  return added;
+}
+
+Result<ProbePoint*> ProbePoints::at_anew(RemoteAddr site, StoppedText& text) {
+  auto point = KEVT_TRY(at(site, text));
+  const bool is_over = point->object->image->is_jit() && point->patch.empty() && (point->gone || point->renamed);
+  if (is_over) KEVT_TRY(plan(*point, text));
+  return point;
+}
+
+Result<void> ProbePoints::plan(ProbePoint& point, StoppedText& text) {
+  constexpr std::size_t kCompared = 16;
+  const RemoteAddr site = point.site;
+  auto object = KEVT_TRY(object_at(site));
   point.object = object;
   point.plan = object->file->planner.plan(ImageAddr{site.value - object->bias});
   if (auto problem = object->image->problem()) return std::unexpected(std::move(*problem));
@@ -95,22 +137,54 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site, StoppedText& text) {
     return std::unexpected(Error(
         fmt::format("{:#x} cannot be probed: the target's code differs from {}", site.value, object->loaded.path)));
   std::ranges::copy_n(live.begin(), static_cast<std::ptrdiff_t>(point.live.size()), point.live.begin());
-  ProbePoint* added = &points_.emplace(site, std::move(point)).first->second;
-  note_crowding(*added);
-  return added;
+  point.tail.clear();
+  if (object->image->is_jit()) {
+    const auto bytes = object->image->bytes_at(ImageAddr{site.value}, kCompared);
+    point.tail.assign(bytes.begin() + static_cast<std::ptrdiff_t>(point.live.size()), bytes.end());
+  }
+  point.gone = point.renamed = false;
+  return {};
+}
+
+bool ProbePoints::has_jit() const {
+  return std::ranges::any_of(points_, [](const auto& entry) { return entry.second.object->image->is_jit(); });
+}
+
+Result<void> ProbePoints::look_at_jit() {
+  KEVT_TRY(refresh());
+  for (auto& [site, point] : points_) {
+    if (!point.object->image->is_jit() || point.gone) continue;
+    const ImageAddr at{site.value};
+    const auto was = target::jit_function_at(*point.object->image, at);
+    const auto now = jit_ ? target::jit_function_at(*jit_->image, at) : std::nullopt;
+    point.renamed = !was || !now || now->start != was->start || now->identity != was->identity;
+  }
+  return {};
+}
+
+std::vector<RemoteAddr> ProbePoints::versions_of(RemoteAddr site) const {
+  std::vector<RemoteAddr> places;
+  const auto function = jit_ ? target::jit_function_at(*jit_->image, ImageAddr{site.value}) : std::nullopt;
+  if (!function || function->start.value != site.value) return places;
+  for (const ImageAddr start : target::jit_versions(*jit_->image, function->identity)) places.push_back({start.value});
+  return places;
 }
 
 // The target's own text, also at places where our patches stand.
 Result<std::vector<std::uint8_t>> ProbePoints::unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const {
   std::vector<std::uint8_t> bytes(size);
   KEVT_TRY(text.read(at, bytes));
-  for (auto it = points_.lower_bound(RemoteAddr{at.value - kMaxExtent}); it != points_.end() && it->first < at + size;
-       ++it) {
+  restore(at, bytes);
+  return bytes;
+}
+
+void ProbePoints::restore(RemoteAddr at, std::span<std::uint8_t> text) const {
+  const RemoteAddr end = at + text.size();
+  for (auto it = points_.lower_bound(RemoteAddr{at.value - kMaxExtent}); it != points_.end() && it->first < end; ++it) {
     const auto& [site, point] = *it;
     for (std::size_t i = 0; i < point.patch.size(); ++i)
-      if (site + i >= at && site + i < at + size) bytes[static_cast<std::size_t>(site + i - at)] = point.live[i];
+      if (site + i >= at && site + i < end) text[static_cast<std::size_t>(site + i - at)] = point.live[i];
   }
-  return bytes;
 }
 
 // As kprobes do: a jump whose displaced instructions hold another probe gives way to a breakpoint on the first of them.
@@ -191,7 +265,7 @@ TextPatch ProbePoints::arm_patch(ProbePoint& point, const ProbePoint::Made& made
                   .bytes = by_jump ? jump_bytes(point.site, made.code.at) : breakpoint_bytes(point),
                   .detour = made.code.at,
                   .moved = by_jump ? made.moved : std::vector<x86::MovedOffset>{},
-                  .expected = point.patch.empty() ? point.live : point.patch};
+                  .expected = expected_at(point)};
   if (only_first) {
     patch.bytes.resize(1);
     patch.expected.resize(1);
@@ -202,10 +276,18 @@ TextPatch ProbePoints::arm_patch(ProbePoint& point, const ProbePoint::Made& made
   return patch;
 }
 
-TextPatch ProbePoints::disarm_patch(ProbePoint& point) {
+std::vector<std::uint8_t> ProbePoints::expected_at(const ProbePoint& point) const {
+  std::vector<std::uint8_t> expected = point.patch.empty() ? point.live : point.patch;
+  expected.insert(expected.end(), point.tail.begin(), point.tail.end());
+  if (const auto next = points_.upper_bound(point.site); next != points_.end() && !point.tail.empty())
+    expected.resize(std::min<std::size_t>(expected.size(), static_cast<std::size_t>(next->first - point.site)));
+  return expected;
+}
+
+TextPatch ProbePoints::disarm_patch(ProbePoint& point) const {
   std::vector<std::uint8_t> own = point.live;
   own.resize(point.patch.size());
-  TextPatch patch{.site = point.site, .bytes = std::move(own), .expected = point.patch};
+  TextPatch patch{.site = point.site, .bytes = std::move(own), .expected = expected_at(point)};
   point.patch.clear();
   return patch;
 }

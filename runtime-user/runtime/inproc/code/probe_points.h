@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "compiler/target/process/perf_map.h"
 #include "compiler/target/process/process_map.h"
 #include "runtime-user/runtime/inproc/code/detour.h"
 #include "runtime-user/runtime/inproc/code/patcher.h"
@@ -31,11 +32,13 @@ struct ProbePoint {
   RemoteAddr site;
   ProbedObject* object = nullptr;
   x86::SitePlan plan;
-  std::vector<std::uint8_t> live;             // the target's own bytes that the patch may cover
-  std::vector<std::uint8_t> patch;            // our bytes that stand there now; empty: none
-  bool gone = false;                          // its library was unloaded under a probe
-  bool had_breakpoint = false;                // was armed by an int3 at some time
-  RemoteAddr way;                             // what the address map says of the site
+  std::vector<std::uint8_t> live;   // the target's own bytes that the patch may cover
+  std::vector<std::uint8_t> patch;  // our bytes that stand there now; empty: none
+  std::vector<std::uint8_t> tail;   // of JIT code: what follows `live`, and tells that the code is still there
+  bool gone = false;                // its library was unloaded under a probe
+  bool renamed = false;             // of JIT code: the function of that name is elsewhere by now
+  bool had_breakpoint = false;      // was armed by an int3 at some time
+  RemoteAddr way;                   // what the address map says of the site
   std::map<std::uint32_t, RemoteAddr> older;  // the same for children forked earlier, by needs: KEVT_MAP_OLDER
   bool crowded = false;  // another point lies inside what a jump would displace: int3, one instruction
   // Detours already made for a set of events (in order): arming the same set again costs no code.
@@ -70,6 +73,9 @@ class ProbePoints {
   }
   Result<ProbePoint*> at(RemoteAddr site, StoppedText& text);  // for many sites in one stop
 
+  // The same for a new event: a point of JIT code that is gone is planned for the code that is there now.
+  Result<ProbePoint*> at_anew(RemoteAddr site, StoppedText& text);
+
   // The detour of `point` for these events, made now or earlier. `key` names the set.
   Result<ProbePoint::Made*> detour_for(ProbePoint& point, std::vector<std::uint32_t> key, DetourSpec spec);
 
@@ -79,7 +85,17 @@ class ProbePoints {
   // The patches that arm the point with this detour, or disarm it. Both functions note in the point what will stand
   // there.
   TextPatch arm_patch(ProbePoint& point, const ProbePoint::Made& made) const;
-  static TextPatch disarm_patch(ProbePoint& point);
+  TextPatch disarm_patch(ProbePoint& point) const;
+  // What stands at the point now, unless its code is gone.
+  std::vector<std::uint8_t> expected_at(const ProbePoint& point) const;
+  // Puts the target's own bytes into a copy of its text.
+  void restore(RemoteAddr at, std::span<std::uint8_t> text) const;
+  bool has_jit() const;  // whether a point lies in code of a JIT compiler
+  // Reads the code of the JIT compiler anew where its perf map has changed, and notes the points whose functions are
+  // not there any more.
+  Result<void> look_at_jit();
+  // Where the function was compiled to that begins at `site`, all places; empty: none begins there.
+  std::vector<RemoteAddr> versions_of(RemoteAddr site) const;
   // Points that are patched over more than their first byte and have become crowded since.
   std::vector<ProbePoint*> to_narrow();
   // Whether points are armed by a jump where one fits; int3 everywhere otherwise. For points armed from now on.
@@ -90,6 +106,9 @@ class ProbePoints {
 
  private:
   Result<void> refresh();
+  Result<void> refresh_jit(const std::vector<target::Mapping>& maps);
+  ProbedObject* known_at(RemoteAddr address) const;
+  Result<void> plan(ProbePoint& point, StoppedText& text);
   Result<std::vector<std::uint8_t>> unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const;
   void note_crowding(ProbePoint& point);
   Result<ProbePoint::Made> make_detour(const ProbePoint& point, const DetourSpec& spec);
@@ -105,6 +124,9 @@ class ProbePoints {
   };
 
   std::vector<std::unique_ptr<ProbedObject>> objects_;
+  std::unique_ptr<ProbedObject> jit_;  // of the newest perf map
+  target::FileVersion jit_version_;
+  std::vector<std::unique_ptr<ProbedObject>> older_jit_;  // those that points were planned from
   std::vector<Unreadable> unreadable_;  // files of the target without an image, when maps were last read
   std::map<RemoteAddr, ProbePoint> points_;
   bool uses_jumps_ = true;

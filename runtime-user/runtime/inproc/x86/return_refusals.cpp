@@ -79,6 +79,7 @@ std::optional<std::string> return_probe_refusal(std::string_view name) {
 
 std::optional<std::string> return_probe_refusal(const target::ElfImage& image, std::string_view name) {
   if (image.is_go()) return "no return probe on Go code: its runtime moves stacks and unwinds them itself";
+  if (image.is_jit()) return "no return probe on code of a JIT compiler: its runtime reads return addresses";
   return return_probe_refusal(name);
 }
 

@@ -36,6 +36,7 @@ constexpr std::ptrdiff_t kNeighbours = 16;  // ranges before the function that a
 using Verdict = std::optional<std::string>;  // a reason against, or nothing
 
 constexpr const char* kGoroutineStacks = "the stacks of goroutines are small: a hit runs on the signal stack";
+constexpr const char* kMadeAnew = "a JIT compiler made this code: nobody can say what jumps into it";
 // Functions in which a new thread still has the thread pointer of its maker, or none (runtime/sys_linux_amd64.s).
 constexpr std::string_view kBeforeThreads[] = {"runtime.clone",       "runtime.clone.abi0", "runtime.settls",
                                                "runtime.settls.abi0", "runtime.rt0_go",     "runtime.rt0_go.abi0"};
@@ -255,7 +256,9 @@ Verdict SiteCheck::jump_obstacle(JumpTargets& targets) {
 SitePlan SiteCheck::plan(JumpTargets& targets) {
   if (auto why = refusal()) return refused(std::move(*why));
   if (auto why = check_restartable(targets)) return refused(std::move(*why));
-  const auto obstacle = image_.is_go() ? Verdict(kGoroutineStacks) : jump_obstacle(targets);
+  const auto obstacle = image_.is_go()    ? Verdict(kGoroutineStacks)
+                        : image_.is_jit() ? Verdict(kMadeAnew)
+                                          : jump_obstacle(targets);
   const unsigned first = displaced_[0].in.length;
   if (auto why = obstacle) {
     return {ArmKind::Breakpoint, first, first, original(first), std::move(*why)};
@@ -272,7 +275,7 @@ SitePlan plan_site(const ElfImage& image, ImageAddr site) {
 }
 
 const SitePlan& SitePlanner::plan(ImageAddr site) {
-  if (!targets_) targets_ = JumpTargets::of_image(*image_);
+  if (!targets_) targets_ = image_->is_jit() ? JumpTargets() : JumpTargets::of_image(*image_);
   const auto known = plans_.find(site);
   if (known != plans_.end()) return known->second;
   return plans_.emplace(site, SiteCheck(*image_, functions_, site).plan(*targets_)).first->second;

@@ -1,0 +1,188 @@
+"""Functions that a JIT compiler has made, by the names in its perf map; values and counts against what the program prints."""
+import os
+import re
+import signal
+import subprocess
+import time
+import unittest
+
+from kevtest import KEVTRACE, PROGRAMS, main
+from mounted import MountTest
+
+ROUNDS = 10
+EVENTS = ("twice", "thrice", "other")
+COMMAND = (os.path.join(PROGRAMS, "jitted"), str(ROUNDS))
+DEFINITIONS = [word for event in EVENTS for word in ("-e", f"p:{event} jit:{event} n=%di:s64")]
+
+
+class Jitted:
+    """The program, step by step."""
+
+    def __init__(self, test, process):
+        self.test, self.process, self.said = test, process, []
+        test.addCleanup(self.clear)
+        self.at = self.expect("ready")
+
+    def clear(self):
+        path = f"/tmp/perf-{self.process.pid}.map"
+        if os.path.exists(path):
+            os.unlink(path)
+
+    def expect(self, word):
+        """The address that stands behind the word; lines before it are kept in `said`."""
+        for line in self.process.stdout:
+            if line.startswith(word + " "):
+                return int(line.split()[1], 16)
+            self.said.append(line.strip())
+        self.test.fail(f"it ended before it said `{word}`")
+
+    def step(self, word):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self.at = self.expect(word)
+
+    def end(self):
+        self.said += self.process.communicate("\n", timeout=60)[0].splitlines()
+        self.test.assertEqual(self.process.returncode, 0)
+
+    def byte(self, at):
+        with open(f"/proc/{self.process.pid}/mem", "rb") as memory:
+            memory.seek(at)
+            return memory.read(1)[0]
+
+    def wait_for(self, at, byte):
+        until = time.monotonic() + 60
+        while self.byte(at) != byte:
+            self.test.assertLess(time.monotonic(), until, f"{at:x} never had the byte {byte:#x}")
+            time.sleep(0.01)
+
+    def called(self, name):
+        return sum(int(line.split()[1]) for line in self.said if line.startswith(name + " "))
+
+
+class Jit(unittest.TestCase):
+    def program(self):
+        process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (process.kill(), process.communicate()))
+        return Jitted(self, process)
+
+    def start(self, program, *words):
+        tracer = subprocess.Popen([KEVTRACE, "run", *words, "--pid", str(program.process.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (tracer.kill(), tracer.communicate()))
+        for line in tracer.stderr:
+            if "waits for" in line:
+                return tracer
+        self.fail("the tracer ended")
+
+    def finish(self, tracer):
+        out, err = tracer.communicate(timeout=60)
+        self.assertEqual(tracer.returncode, 0, err)
+        return out, err
+
+    def hits(self, err):
+        return {event: [int(n) for n in numbers] for event, *numbers in
+                re.findall(r"^(\w+): hits (\d+) = recorded (\d+) \+ filtered (\d+) \+ lost (\d+) \+ missed (\d+)$", err, re.M)}
+
+    def test_code_that_is_compiled_later_again_and_reused(self):
+        program = self.program()
+        tracer = self.start(program, *DEFINITIONS)
+        program.step("compiled")
+        program.wait_for(program.at, 0xcc)
+        first = program.at - 64
+        program.step("again")
+        program.wait_for(program.at, 0xcc)
+        self.assertEqual(program.byte(first), 0xcc)  # it may run there, too
+        program.step("reused")
+        program.wait_for(first, 0xcc)  # of `other`
+        program.step("data")
+        program.end()
+        out, err = self.finish(tracer)
+        self.assertIn("data is intact", program.said)
+        for event in EVENTS:
+            values = [int(n) for n in re.findall(rf" {event}: \(.*\) n=(\d+)$", out, re.M)]
+            calls = program.called(event)
+            self.assertEqual(values, list(range(ROUNDS)) * (calls // ROUNDS), event)
+            self.assertEqual(self.hits(err)[event], [calls, calls, 0, 0, 0], event)
+            self.assertEqual(set(re.findall(rf" {event}: \((\w+)\+0x0/0x11 \[jit\]\)", out)), {event})
+
+    def test_memory_that_was_reused_is_left_alone(self):
+        program = self.program()
+        tracer = self.start(program, *DEFINITIONS[:4])
+        program.step("compiled")
+        program.wait_for(program.at, 0xcc)
+        thrice = program.at
+        for word in ("again", "reused", "data"):
+            program.step(word)
+        tracer.send_signal(signal.SIGINT)
+        _, err = self.finish(tracer)
+        self.assertIn("thrice [GONE]", err)
+        self.assertEqual(program.byte(thrice), 0xcc)  # data of the program, which the probe's own byte would break
+        program.end()
+        self.assertIn("data is intact", program.said)
+
+    def test_a_tracer_that_is_killed(self):
+        program = self.program()
+        tracer = self.start(program, *DEFINITIONS[:4])
+        program.step("compiled")
+        program.wait_for(program.at, 0xcc)
+        tracer.kill()
+        tracer.wait()
+        program.wait_for(program.at, 0x48)
+        for word in ("again", "reused", "data"):
+            program.step(word)
+        program.end()
+        self.assertIn("data is intact", program.said)
+
+    def test_globs_counts_and_filters(self):
+        program = self.program()
+        program.step("compiled")
+        done = subprocess.Popen([KEVTRACE, "run", "-e", "p jit:t* n=%di:s64", "--filter", "p_jit_twice_0: n > 6", "--pid", str(program.process.pid)],
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        self.addCleanup(lambda: (done.kill(), done.communicate()))
+        program.wait_for(program.at, 0xcc)
+        for word in ("again", "reused", "data"):
+            program.step(word)
+        program.end()
+        _, err = self.finish(done)
+        hits, recorded, filtered, *_ = self.hits(err)["p_jit_twice_0"]
+        self.assertEqual((recorded * 10, filtered * 10), (hits * 3, hits * 7), err)
+        self.assertEqual(self.hits(err)["p_jit_thrice_0"][0], program.called("thrice"), err)
+
+    def test_what_cannot_be_done_says_so(self):
+        program = self.program()
+        program.step("compiled")
+        for definition, why in (("r:t jit:twice $retval", "no return probe on code of a JIT compiler"),
+                                ("p:t jit:twice n", "a JIT compiler leaves no debug information")):
+            done = subprocess.run([KEVTRACE, "run", "-e", definition, "--pid", str(program.process.pid), "-d", "1"],
+                                  capture_output=True, text=True, timeout=60)
+            self.assertNotEqual(done.returncode, 0)
+            self.assertIn(why, done.stderr)
+
+
+class InAMount(MountTest):
+    COMMAND = COMMAND
+
+    def test_events_wait_for_their_functions(self):
+        program = Jitted(self, self.target)
+        for event in EVENTS:
+            self.echo(f"p:{event} jit:{event} n=%di:s64\n", "kprobe_events")
+        self.echo("hist:keys=n", "events/kprobes/thrice/trigger")
+        self.echo("1", "events/kprobes/enable", "w")
+        program.step("compiled")
+        program.wait_for(program.at, 0xcc)
+        first = program.at - 64
+        program.step("again")
+        program.wait_for(program.at, 0xcc)
+        program.step("reused")
+        program.wait_for(first, 0xcc)
+        program.step("data")
+        trace = self.cat("trace")
+        for event in EVENTS:
+            # Names are those of the moment of reading: `other` lies where `twice` was.
+            self.assertEqual(len(re.findall(rf" {event}: \(\w+\+0x0/0x11 \[jit\]\) n=", trace)), program.called(event), event)
+        self.assertEqual(re.findall(r"n: +(\d+) .* hitcount: +(\d+)", self.cat("events/kprobes/thrice/hist")),
+                         [(str(n), "2") for n in range(ROUNDS)])
+
+
+if __name__ == "__main__":
+    main()
