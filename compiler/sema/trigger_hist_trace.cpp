@@ -100,9 +100,9 @@ bool fits(const model::RecordField& field, const HistField& value) {
   const bool is_dynamic = type.ends_with("[]");
   if (is_text && is_dynamic && value.type.contains("char[")) return true;
   const bool is_stack = !is_text && type.contains("long[");
-  if (is_stack || value.source == HistSource::Stacktrace) {
-    return is_stack && value.source == HistSource::Stacktrace;  // before 6.4 no variable holds one
-  }
+  // A variable that is another's (`s=$st`) has the type of what it holds. Before 6.4 no variable holds a stack.
+  const bool is_value_stack = value.source == HistSource::Stacktrace || value.type.contains("long[");
+  if (is_stack || is_value_stack) return is_stack && is_value_stack;
   if (type == value.type) return true;
   return field.size == value.bytes && (is_text || field.is_signed == value.is_signed);
 }

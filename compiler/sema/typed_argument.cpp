@@ -44,6 +44,29 @@ void imply_type(const ResolvedOperand& operand, TypeSource source, model::TypeSp
   spec.bit_offset = static_cast<std::uint8_t>(operand.bit_offset);
 }
 
+// The same for an array that lies in memory: text, or its numbers. Of a program only: a kernel takes the first 8 bytes.
+// False: it is no such array, and nothing was done.
+bool imply_array(const FetchArg& arg, const ResolvedOperand& operand, TypeSource source, model::TypeSpec& spec) {
+  constexpr std::uint32_t kMostItems = 64;  // MAX_ARRAY_LEN
+  const target::TypeTable& table = *operand.table;
+  const target::Type& type = table.type(operand.type);
+  if (source != TypeSource::DebugInformation || type.kind != TypeClass::Array || arg.expr.dereferences.empty())
+    return false;
+  const target::TypeId item = table.strip(type.target);
+  const target::Type& of_item = table.type(item);
+  if (of_item.is_text && of_item.is_signed) {
+    spec.kind = TypeKind::String;
+    spec.bytes = model::kDataLocBytes;
+    return true;
+  }
+  const bool is_number =
+      of_item.kind == TypeClass::Integer || of_item.kind == TypeClass::Enum || of_item.kind == TypeClass::Float;
+  if (!is_number || type.count == 0 || type.count > kMostItems) return false;
+  imply_type({.table = operand.table, .type = item}, source, spec);
+  spec.array_count = type.count;
+  return true;
+}
+
 // Makes a `T &` read the object that it refers to, if that is a number or a string object.
 void follow_reference(FetchArg& arg, ResolvedOperand& operand) {
   const target::TypeTable& table = *operand.table;
@@ -175,7 +198,7 @@ void take_operand(DefinitionCheck& check, TypeSource source, std::size_t index, 
   follow_reference(arg, operand);
   if (read_text_object(arg, operand)) return;
   if (!arg.type.written) {
-    imply_type(operand, source, arg.type);
+    if (!imply_array(arg, operand, source, arg.type)) imply_type(operand, source, arg.type);
   } else if (is_text(arg.type.kind)) {
     prepare_text(check, index, operand);
   } else if (arg.type.kind == TypeKind::Enum) {

@@ -56,4 +56,10 @@ std::vector<CodeRefusal> Targets::code_moved(TracedTarget& target) {
   return refusals;
 }
 
+bool Targets::waits(const TracedTarget& target) const {
+  return std::ranges::any_of(state_.events.events(), [&](const auto& entry) {
+    return state_.code.installed().is_deferred(entry.first, target);
+  });
+}
+
 }  // namespace kevt::engine

@@ -37,6 +37,8 @@ class Targets {
   // The runtime has found that code of armed probes is gone, or that there is new code: such probes wait, and those
   // that wait are placed. Refusals are answered as above.
   std::vector<CodeRefusal> code_moved(TracedTarget& target);
+  // Whether a probe of an armed event waits for code in the target.
+  bool waits(const TracedTarget& target) const;
 
  private:
   TracingState& state_;

@@ -16,7 +16,8 @@ namespace kevt::session {
 
 class JitWatch {
  public:
-  // Whether the code is to be looked at now. The caller says looked() afterwards.
+  // Whether the code is to be looked at now. The caller says looked() afterwards, or pass() where nobody asks for it
+  // yet.
   bool is_due(pid_t pid) {
     if (Clock::now() < not_yet_) return false;
     began_ = Clock::now();
@@ -26,6 +27,7 @@ class JitWatch {
     seen_ = version;
     return true;
   }
+  void pass() { seen_.reset(); }
   void looked() {
     const Clock::time_point now = Clock::now();
     not_yet_ = now + std::max<Clock::duration>(kEvery, kRest * (now - began_));

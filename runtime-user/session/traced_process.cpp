@@ -1,6 +1,6 @@
 // A session may live long: its processes load libraries, end, or become other programs. Libraries are looked at again
-// only if /proc/PID/maps or the perf map of a JIT compiler has changed. The ProcessEnv object stays the same, since
-// printers hold references to it.
+// only if /proc/PID/maps has changed, the code of a JIT compiler when its perf map has. The ProcessEnv object stays the
+// same, since printers hold references to it.
 #include "runtime-user/session/traced_process.h"
 
 #include <fmt/format.h>
@@ -35,7 +35,6 @@ TracedProcess::TracedProcess(HeldProgram program)
       pid_(held.runtime->pid()),
       name_(fmt::format("process {} ({})", pid_, proc::comm(pid_))) {
   mappings_ = file_mappings(pid());
-  jit_version_ = target::perf_map_version(pid());
   if (keeps_files()) held.env->keep_files();
 }
 
@@ -46,11 +45,17 @@ const target::TargetEnv& TracedProcess::env() {
 
 void TracedProcess::look_at_mappings() {
   std::string now = file_mappings(pid());
-  const auto jit_version = target::perf_map_version(pid());
-  if (now.empty() || (now == mappings_ && jit_version == jit_version_)) return;
+  if (now.empty() || now == mappings_) return;
+  look_again(std::move(now));
+}
+
+void TracedProcess::look_at_jit() {
+  if (std::string now = file_mappings(pid()); !now.empty()) look_again(std::move(now));
+}
+
+void TracedProcess::look_again(std::string mappings) {
   if (!held.env->refresh()) return;  // the process is ending
-  mappings_ = std::move(now);
-  jit_version_ = jit_version;
+  mappings_ = std::move(mappings);
   ++env_version_;
   held.runtime->note_new_files();
   if (keeps_files()) held.env->keep_files();

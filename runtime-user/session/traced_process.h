@@ -41,6 +41,10 @@ class TracedProcess final : public engine::TracedTarget {
   bool settle_if_ended();
   // To be called when a library was loaded or unloaded.
   void look_at_files() override { look_at_mappings(); }
+  // To be called when a JIT compiler has told of new code.
+  void look_at_jit();
+  // Whether names of addresses that records hold are printed.
+  bool prints_names() const { return keeps_files(); }
   // True once: in the first call after the process became another program by exec, or ended.
   bool has_become_another();
   bool has_just_ended();
@@ -61,11 +65,11 @@ class TracedProcess final : public engine::TracedTarget {
 
  private:
   void look_at_mappings();
+  void look_again(std::string mappings);
 
   pid_t pid_ = 0;
   std::string name_;
   std::string mappings_;  // lines of /proc/PID/maps with a file, when its libraries were last looked at
-  std::optional<target::FileVersion> jit_version_;  // of its perf map, likewise
   std::uint64_t env_version_ = 0;
   bool settled_ = false;
   bool replaced_ = false;  // by exec

@@ -153,9 +153,11 @@ void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing&
 
 void TracedProcesses::look_at_jit(TracedProcess& process, engine::Tracing& tracing) {
   if (!process.is_traced() || !process.jit.is_due(process.pid())) return;
+  const bool is_asked_for = process.runtime().has_jit() || process.prints_names() || tracing.targets().waits(process);
+  if (!is_asked_for) return process.jit.pass();
   tracing.drain();
   if (listener_.files_change) listener_.files_change(process);
-  process.look_at_files();
+  process.look_at_jit();
   const auto looked = process.runtime().look_at_jit();
   if (!looked && process.is_alive()) report_.error(looked.error());
   if (looked)

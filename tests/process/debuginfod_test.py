@@ -88,6 +88,25 @@ class Debuginfod(ProcessTest):
         self.assertNotEqual(status, 0)
 
 
+class DebugFile(ProcessTest):
+    """A stripped program, beside which lies the file with its symbols."""
+
+    def test_functions_have_their_names(self):
+        program, debug = self.path("stripped"), self.path("stripped.debug")
+        lines = os.path.join(PROGRAMS, "lines0")
+        subprocess.run(["objcopy", "--only-keep-debug", lines, debug], check=True)
+        subprocess.run(["objcopy", "--strip-all", f"--add-gnu-debuglink={debug}", lines, program], check=True)
+        definition = ["-e", "p:area stripped:area_of scale times=%si:s32"]
+        status, out, err = plain([KEVTRACE, "run", *definition, "--", program, "3"])
+        self.assertEqual(status, 0, err)
+        self.assertEqual(re.findall(rb"area: \(area_of\+0x0/0x[0-9a-f]+\) scale=(\d+) times=(\d+)", out), [(b"3", b"3")] * 3)
+        self.assertIn(b"area_of", plain([KEVTRACE, "list", "area*", program])[1])
+        os.unlink(debug)
+        status, _, err = plain([KEVTRACE, "run", *definition, "--", program, "3"])
+        self.assertEqual(status, 3)
+        self.assertIn(b"no function `area_of`", err)
+
+
 if __name__ == "__main__":
     if not ctypes.util.find_library("debuginfod"):
         print("SKIPPED: libdebuginfod is not installed")

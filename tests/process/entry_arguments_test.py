@@ -1,6 +1,7 @@
 """`$argN` in return probes: what the function was given, though it changed it."""
 import collections
 import os
+import subprocess
 
 from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main, plain
 
@@ -70,6 +71,28 @@ class EntryArguments(ProcessTest):
         status, out, err = plain([KEVTRACE, "run", "-e", many, "--", ARGUMENTS, "1"])
         self.assertEqual((status, out), (3, b""))
         self.assertIn(b"Too many entry arguments specified", err)
+
+
+ARRAYS = """
+#include <stdio.h>
+enum color { RED, GREEN };
+struct order { int counts[4]; char name[12]; double weights[2]; unsigned char digest[3]; enum color colors[2]; struct { int a; } parts[2]; };
+__attribute__((noinline)) int take(struct order* order) { __asm__ volatile("" ::"r"(order) : "memory"); return order->counts[0]; }
+int main(void) { struct order o = {{1, 2, -3, 4}, "hello", {1.5, 2.25}, {7, 8, 255}, {GREEN, RED}, {{1}, {2}}}; return take(&o) != 1; }
+"""
+
+
+class Arrays(ProcessTest):
+    def test_whole_arrays_of_numbers_and_texts(self):
+        source, program = self.path("arrays.c"), self.path("arrays")
+        with open(source, "w", encoding="utf-8") as file:
+            file.write(ARRAYS)
+        subprocess.run(["gcc", "-g", "-O1", "-o", program, source], check=True)
+        names = ["counts", "name", "weights", "digest", "colors"]
+        for place in ("take", "take:0"):  # the entry of the function, and its first line
+            _, out, err = plain([KEVTRACE, "run", "-e", f"p:t arrays:{place} " + " ".join(f"{n}=order->{n}" for n in names),
+                                 "--filter", 't: name ~ "hel*"', "--", program])
+            self.assertIn(b'counts={1,2,-3,4} name="hello" weights={1.5,2.25} digest={7,8,255} colors={1,0}', out, err)
 
 
 if __name__ == "__main__":

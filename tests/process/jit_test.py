@@ -148,6 +148,20 @@ class Jit(unittest.TestCase):
         self.assertEqual((recorded * 10, filtered * 10), (hits * 3, hits * 7), err)
         self.assertEqual(self.hits(err)["p_jit_thrice_0"][0], program.called("thrice"), err)
 
+    def test_a_map_of_another_user_is_not_believed_and_in_nobodys_way(self):
+        if os.geteuid() != 0:
+            self.skipTest("only root can make a file of another user")
+        program = self.program()
+        program.step("compiled")
+        os.chown(f"/tmp/perf-{program.process.pid}.map", 65534, 65534)
+        done = subprocess.run([KEVTRACE, "run", "-e", "p:f jit:twice", "--pid", str(program.process.pid), "-d", "1"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertNotEqual(done.returncode, 0)
+        self.assertIn("is not believed: it belongs to user 65534, the process to user 0", done.stderr)
+        done = subprocess.run([KEVTRACE, "run", "-e", "p:w libc:write", "--pid", str(program.process.pid), "-d", "1"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
     def test_what_cannot_be_done_says_so(self):
         program = self.program()
         program.step("compiled")

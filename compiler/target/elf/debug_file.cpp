@@ -133,7 +133,7 @@ void try_debuginfod(Search& search) {
 
 }  // namespace
 
-DebugFile find_debug_file(const std::string& path) {
+DebugFile find_debug_file(const std::string& path, DebugSources sources) {
   auto own = open_candidate(path);
   if (!own) return {{}, own.error().message()};
   const std::string name = path.substr(path.rfind('/') + 1);
@@ -143,7 +143,7 @@ DebugFile find_debug_file(const std::string& path) {
     return {{}, fmt::format("`{}` has neither debug information nor a build id; compile it with -g", name)};
   search.try_file(place_of(search.id()));
   try_debug_link(search, own->sections, folder_of(path));
-  try_debuginfod(search);
+  if (sources == DebugSources::All) try_debuginfod(search);
   if (search.found()) return {search.found(), ""};
   return {{},
           fmt::format("`{}` (build id {}) has no debug information here{}; install its -dbg or -dbgsym package, set "

@@ -46,6 +46,7 @@ struct ElfImage::State {
     const auto found = dynamic.find(wanted);
     return found == dynamic.end() ? std::nullopt : std::optional(found->second);
   }
+  bool is_file() const { return contents_ != nullptr; }
   std::optional<Error> problem() const { return contents_ ? contents_->problem() : std::nullopt; }
   const Elf64_Phdr* segment_at(ImageAddr address) const;  // whose file-backed part covers `address`
   // Bytes mapped at `address`, to the end of its segment's file-backed part.
@@ -55,6 +56,7 @@ struct ElfImage::State {
   void add_symbol(ElfSymbol symbol);  // drops the symbol when a limit is reached
   void load_symbols();
   void append_go_functions();
+  bool append_debug_symbols();
   void load_frames();
   void load_functions();
   void load_landing_pads();
@@ -62,8 +64,9 @@ struct ElfImage::State {
 
   std::optional<bool> is_go;  // nullopt: not asked yet
   bool symbols_loaded = false;
-  std::vector<ElfSymbol> symbols;  // ascending by address
-  std::uint64_t name_bytes = 0;    // length of all names, limited: overlapping names of a hostile file cost time
+  std::vector<ElfSymbol> symbols;             // ascending by address
+  std::shared_ptr<FileContents> symbol_file;  // another file that has them; or null
+  std::uint64_t name_bytes = 0;  // length of all names, limited: overlapping names of a hostile file cost time
   std::vector<std::pair<std::uint64_t, std::uint32_t>> symbols_by_name;  // hash and place, ascending
   std::vector<std::uint64_t> reach;                                      // highest end address among symbols[0..i]
 

@@ -1,16 +1,19 @@
-// Names: .symtab, and .dynsym with its versions; of a stripped Go program those of its own table (elf_go.cpp).
+// Names: .symtab, and .dynsym with its versions; of a stripped file .symtab of its debug file, if this machine has one
+// (debug_file.h); of a stripped Go program those of its own table (elf_go.cpp).
 //
 // Both symbol tables are read into one list ordered by address; a symbol of both tables is kept once.
 // A stripped library still has .dynsym, found through DT_SYMTAB when even the section headers are gone.
 //   `memcpy` in libc.so.6: memcpy@@GLIBC_2.14 (default) and memcpy@GLIBC_2.2.5 (hidden): the default
 //   wins; `open`, `open64`, `__open` lie at one address and are one function.
 // A name of the source, `Foo::bar`, is sought among the symbols that are mangled (source_names.h).
-// Not done: symbols without a type, .gnu_debuglink files.
+// Not done: symbols without a type.
 #include <algorithm>
 #include <functional>
 #include <tuple>
+#include <unordered_set>
 #include <utility>
 
+#include "compiler/target/elf/debug_file.h"
 #include "compiler/target/elf/elf_image_state.h"
 #include "compiler/target/elf/source_names.h"
 
@@ -93,13 +96,12 @@ std::optional<SymbolTable> dynamic_table(const ElfImage::State& state) {
   return table;
 }
 
-std::optional<SymbolTable> full_table(const ElfImage::State& state) {
-  const std::vector<Elf64_Shdr>& sections = state.sections.headers;
-  for (const Elf64_Shdr& section : sections) {
-    if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.size()) continue;
+std::optional<SymbolTable> full_table(const ElfSections& sections) {
+  for (const Elf64_Shdr& section : sections.headers) {
+    if (section.sh_type != SHT_SYMTAB || section.sh_link >= sections.headers.size()) continue;
     SymbolTable table;
-    table.entries = state.sections.contents(section).unbroken().loaded();
-    table.names = state.sections.contents(sections[section.sh_link]).unbroken().loaded();
+    table.entries = sections.contents(section).unbroken().loaded();
+    table.names = sections.contents(sections.headers[section.sh_link]).unbroken().loaded();
     return table;
   }
   return std::nullopt;
@@ -144,7 +146,9 @@ void set_version(ElfSymbol& symbol, const SymbolTable& table, std::uint64_t inde
 }
 
 // A table of a sparse file was cut at its first hole, so all its entries are in the file.
-void append_symbols(const SymbolTable& table, ElfImage::State& state) {
+// Those whose names are in `left_out` are not taken.
+void append_symbols(const SymbolTable& table, ElfImage::State& state,
+                    const std::unordered_set<std::string_view>& left_out = {}) {
   const std::uint64_t count = table.entries.size() / sizeof(Elf64_Sym);
   for (std::uint64_t i = 1; i < count; ++i) {
     const auto raw = table.entries.read<Elf64_Sym>(i * sizeof(Elf64_Sym));
@@ -159,7 +163,7 @@ void append_symbols(const SymbolTable& table, ElfImage::State& state) {
                      .binding = binding_of(raw->st_info)};
     if (symbol.name.empty()) continue;
     set_version(symbol, table, i);
-    state.add_symbol(symbol);
+    if (!left_out.contains(symbol.name)) state.add_symbol(symbol);
   }
 }
 
@@ -251,13 +255,28 @@ void ElfImage::State::add_symbol(ElfSymbol symbol) {
   if (symbols.size() < kMostEntries && name_bytes <= kNameBytes + 4 * file.data_bytes()) symbols.push_back(symbol);
 }
 
+// What the file exports keeps its names to itself: `open` of a library is not a static `open` of its debug file, too.
+bool ElfImage::State::append_debug_symbols() {
+  const auto found = is_file() ? find_debug_file(path, DebugSources::ThisMachine).contents : nullptr;
+  if (!found) return false;
+  const CheckedBytes bytes(*found);
+  const auto its_header = read_elf_header(bytes);
+  const auto table = its_header ? full_table(read_sections(bytes, *its_header)) : std::nullopt;
+  if (!table) return false;
+  std::unordered_set<std::string_view> exported;
+  for (const ElfSymbol& symbol : symbols) exported.insert(symbol.name);
+  symbol_file = found;  // the names are there
+  append_symbols(*table, *this, exported);
+  return true;
+}
+
 void ElfImage::State::load_symbols() {
   if (symbols_loaded) return;
   symbols_loaded = true;
   if (const auto table = dynamic_table(*this)) append_symbols(*table, *this);
-  const auto table = full_table(*this);
+  const auto table = full_table(sections);
   if (table) append_symbols(*table, *this);
-  if (!table) append_go_functions();
+  if (!table && !append_debug_symbols()) append_go_functions();
   drop_doubles(symbols);
   symbols_by_name.reserve(symbols.size());
   reach.reserve(symbols.size());

@@ -52,6 +52,7 @@ struct ProcessEnv::State {
   std::vector<Loaded> objects;
   std::map<const Loaded*, DebugTypes> debug;
   std::map<const Loaded*, SourcePlaces> lines;
+  std::string why_no_jit;                    // why there is no module `jit` though there is a perf map; or empty
   std::optional<FileVersion> jit_version;    // of the perf map that the module `jit` is made from
   std::map<RemoteAddr, RemoteAddr> choices;  // resolver of an indirect function → the address it chose
 
@@ -232,13 +233,15 @@ Result<void> ProcessEnv::refresh() {
   return {};
 }
 
-// Makes the image again if the perf map has changed. A map that is not believed says nothing: there is no such module.
+// Makes the image again if the perf map has changed.
 void ProcessEnv::State::add_jit(std::vector<Loaded> known) {
+  why_no_jit.clear();
   const auto version = perf_map_version(pid);
   if (!version) return;
   const auto before = std::ranges::find_if(known, is_jit);
   if (before != known.end() && version == jit_version) return objects.push_back(std::move(*before));
   auto code = read_jit_code(pid, maps, options.restore_text);
+  if (!code) why_no_jit = code.error().message();
   if (!code || !*code) return;
   jit_version = (*code)->version;
   Loaded loaded;
@@ -341,6 +344,8 @@ std::vector<Loaded*> all_of(std::vector<Loaded>& objects) {
 std::expected<Symbol, LookupError> ProcessEnv::find_function(std::optional<std::string_view> module,
                                                              std::string_view name) const {
   const std::vector<Loaded*> objects = module ? state_->matching(*module) : all_of(state_->objects);
+  if (module == kJitModule && objects.empty() && !state_->why_no_jit.empty())
+    return std::unexpected(LookupError{.why = state_->why_no_jit});
   if (module && objects.empty()) return failure(LookupFailure::ModuleMissing);
   const bool is_of_jit = module == kJitModule && std::ranges::all_of(objects, [](auto* one) { return is_jit(*one); });
   auto found = functions_named(objects, module.has_value(), name);

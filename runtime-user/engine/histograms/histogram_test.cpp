@@ -431,6 +431,20 @@ TEST_F(StackHistogramTest, AStackIsAKey) {
   EXPECT_EQ(entries("op"), "{ common_stacktrace:\n         open64+0x0/0x100 [libc.so.6]\n} hitcount:          2\n");
 }
 
+// As in selftests of 6.12 (trigger-synthetic-event-stack.tc): a variable of a variable has a stack, too.
+TEST_F(StackHistogramTest, AStackIsPassedOnByVariables) {
+  ASSERT_EQ(define("s:wait u32 fd; unsigned long[] stack"), 0);
+  enable("synthetic/wait");
+  ASSERT_EQ(trigger("op", "hist:keys=fd:st=common_stacktrace"), 0) << tracing_.top().errors.text();
+  ASSERT_EQ(trigger("cl", "hist:keys=fd:s=$st:onmatch(kprobes.op).trace(wait,fd,$s)"), 0)
+      << tracing_.top().errors.text();
+  EXPECT_EQ(trigger("cl", "hist:keys=fd:s2=$st:onmatch(kprobes.op).trace(wait,$s2,$s2)"), EINVAL);
+  target_.runtime().hit(event("op").id,
+                        {.bytes = payload(3), .timestamp_ns = ++now_ * 1000, .pid = 7, .stack = {0x1000}});
+  hit("cl", 3);
+  EXPECT_THAT(lines(), EndsWith("wait: fd=3 stack=STACK:\n=> open64+0x0/0x100 [libc.so.6]\n\n"));
+}
+
 TEST_F(HistogramTest, AClockThatIsNotThereIsNamed) {
   EXPECT_EQ(trigger("op", "hist:keys=fd:ts=common_timestamp:clock=x86-tsc"), EINVAL);
   EXPECT_THAT(tracing_.top().errors.text(), HasSubstr("there is no trace clock `x86-tsc` here"));

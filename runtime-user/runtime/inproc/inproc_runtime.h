@@ -74,6 +74,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   // Looks at the code of a JIT compiler, in a short stop where any of it is probed: probes what else was compiled of
   // functions whose events are armed. arm_status() tells then of which events the code is gone.
   Result<void> look_at_jit();
+  bool has_jit() const { return points_.has_jit(); }
   void restore_text(RemoteAddr at, std::span<std::uint8_t> text) const { points_.restore(at, text); }
   // The target has mapped or unmapped files: stacks are walked anew.
   void note_new_files() { stacks_.note_new_files(); }

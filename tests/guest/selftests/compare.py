@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Two logs of ftracetest side by side.
 
-    compare.py KERNEL.log KEVTRACE.log… [--doc FILE]
+    compare.py KERNEL.log KEVTRACE.log… [--doc FILE --kernel VERSION]
 
 Prints each test with both results. Exits 1 when a test passes on the kernel's directory and neither passes nor is unsupported on
 ours, nor has a reason in reasons.txt, or when one of the logs holds no tests. Of several logs of ours the last that has a test
-counts: single ones may be run again. --doc writes the table into FILE, between its two marks. A test is named by its file where
+counts: single ones may be run again. --doc writes the table into FILE, between the two marks of that kernel. A test is named by its file where
 the folder beside the first log tells it (KERNEL/3-profile.tc-log.XXXXXX), else as it describes itself.
 """
 import argparse
@@ -17,7 +17,6 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 LINE = re.compile(r"^\[(\d+)\] ?(\(instance\))? *(.*?)\s*\[(PASS|FAIL|UNRESOLVED|UNTESTED|UNSUPPORTED|XFAIL|UNDEFINED)\]$")
 LOG = re.compile(r"^(\d+)-.+\.tc-log\.")
 EXECUTED = re.compile(r"^execute.*?/test\.d/(.+)\.tc$")
-BEGIN, END = "<!-- results: begin -->\n", "<!-- results: end -->\n"
 
 
 def files_of(log):
@@ -95,10 +94,11 @@ def table(kernel, ours, why):
     return lines + ["", f"kernel: {counted(kernel)}; kevtrace: {counted(ours)}"], worse
 
 
-def write_doc(path, lines):
+def write_doc(path, kernel, lines):
+    first, last = f"<!-- results {kernel}: begin -->\n", f"<!-- results {kernel}: end -->\n"
     with open(path, encoding="utf-8") as file:
         text = file.read()
-    begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+    begin, end = text.index(first) + len(first), text.index(last)
     with open(path, "w", encoding="utf-8") as file:
         file.write(text[:begin] + "\n".join(lines) + "\n" + text[end:])
 
@@ -108,6 +108,7 @@ def main():
     parser.add_argument("kernel")
     parser.add_argument("kevtrace", nargs="+")
     parser.add_argument("--doc")
+    parser.add_argument("--kernel", default="6.1")
     options = parser.parse_args()
     names = described(options.kernel) or described(options.kevtrace[0])
     kernel, ours = results(options.kernel, names), {}
@@ -118,7 +119,7 @@ def main():
     for name in worse:
         print("worse than the kernel's: " + name)
     if options.doc:
-        write_doc(options.doc, lines)
+        write_doc(options.doc, options.kernel, lines)
     return 1 if worse or not kernel or not ours else 0
 
 

@@ -58,15 +58,19 @@ Result<void> ProbePoints::refresh() {
     object->bias = *bias;
     objects_.push_back(std::move(object));
   }
-  return refresh_jit(maps);
+  refresh_jit(maps);
+  return {};
 }
 
-Result<void> ProbePoints::refresh_jit(const std::vector<target::Mapping>& maps) {
+// A map that is not believed, or code that cannot be read, is no reason to refuse probes in files: there is no JIT code
+// then.
+void ProbePoints::refresh_jit(const std::vector<target::Mapping>& maps) {
   const auto version = target::perf_map_version(tracee_.pid());
-  if (!version || *version == jit_version_) return {};
-  auto code = KEVT_TRY(target::read_jit_code(
-      tracee_.pid(), maps, [this](RemoteAddr at, std::span<std::uint8_t> text) { restore(at, text); }));
-  if (!code) return {};
+  if (!version || *version == jit_version_) return;
+  jit_version_ = *version;
+  auto code = target::read_jit_code(tracee_.pid(), maps,
+                                    [this](RemoteAddr at, std::span<std::uint8_t> text) { restore(at, text); });
+  if (!code || !*code) return;
   const auto is_used = [this](const auto& object) {
     return std::ranges::any_of(points_, [&](const auto& entry) { return entry.second.object == object.get(); });
   };
@@ -74,11 +78,10 @@ Result<void> ProbePoints::refresh_jit(const std::vector<target::Mapping>& maps) 
   std::erase_if(older_jit_, [&](const auto& object) { return !is_used(object); });
   jit_ = std::make_unique<ProbedObject>();
   jit_->loaded.path = target::kJitModule;
-  jit_->loaded.ranges = std::move(code->ranges);
-  jit_->file = std::make_shared<ProbedFile>(std::move(code->image));
+  jit_->loaded.ranges = std::move((*code)->ranges);
+  jit_->file = std::make_shared<ProbedFile>(std::move((*code)->image));
   jit_->image = &jit_->file->image;
-  jit_version_ = code->version;
-  return {};
+  jit_version_ = (*code)->version;
 }
 
 ProbedObject* ProbePoints::known_at(RemoteAddr address) const {

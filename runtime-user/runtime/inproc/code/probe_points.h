@@ -106,7 +106,7 @@ class ProbePoints {
 
  private:
   Result<void> refresh();
-  Result<void> refresh_jit(const std::vector<target::Mapping>& maps);
+  void refresh_jit(const std::vector<target::Mapping>& maps);
   ProbedObject* known_at(RemoteAddr address) const;
   Result<void> plan(ProbePoint& point, StoppedText& text);
   Result<std::vector<std::uint8_t>> unpatched(RemoteAddr at, std::size_t size, StoppedText& text) const;
