@@ -54,14 +54,15 @@ bool imply_array(const FetchArg& arg, const ResolvedOperand& operand, TypeSource
     return false;
   const target::TypeId item = table.strip(type.target);
   const target::Type& of_item = table.type(item);
-  if (of_item.is_text && of_item.is_signed) {
+  if (table.name(of_item.name) == "char") {
     spec.kind = TypeKind::String;
     spec.bytes = model::kDataLocBytes;
     return true;
   }
   const bool is_number =
       of_item.kind == TypeClass::Integer || of_item.kind == TypeClass::Enum || of_item.kind == TypeClass::Float;
-  if (!is_number || type.count == 0 || type.count > kMostItems) return false;
+  const bool whole = of_item.bytes == 1 || of_item.bytes == 2 || of_item.bytes == 4 || of_item.bytes == 8;
+  if (!is_number || !whole || type.count == 0 || type.count > kMostItems) return false;
   imply_type({.table = operand.table, .type = item}, source, spec);
   spec.array_count = type.count;
   return true;

@@ -50,7 +50,8 @@ enum class ArmState : std::uint8_t {
 };
 struct ArmStatus {
   ArmState state = ArmState::Off;
-  std::string reason;  // Breakpoint: why not a jump; Jump: how, if the kernel says; Gone, Deferred: the library
+  std::string reason;     // Breakpoint: why not a jump; Jump: how, if the kernel says; Gone, Deferred: the library
+  bool may_come = false;  // Gone: the code may come again, at this place or another
 };
 
 // One record as the event's `format` describes it. `bytes` lives until the callback returns.

@@ -160,6 +160,7 @@ void TracedProcesses::look_at_jit(TracedProcess& process, engine::Tracing& traci
   process.look_at_jit();
   const auto looked = process.runtime().look_at_jit();
   if (!looked && process.is_alive()) report_.error(looked.error());
+  if (!looked) process.jit.pass();
   if (looked)
     for (const engine::CodeRefusal& refusal : tracing.targets().code_moved(process))
       report_.error(fmt::format("in {}, whose JIT compiler has made code: {}{}{}", process.name(), refusal.command,

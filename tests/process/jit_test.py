@@ -103,7 +103,24 @@ class Jit(unittest.TestCase):
             calls = program.called(event)
             self.assertEqual(values, list(range(ROUNDS)) * (calls // ROUNDS), event)
             self.assertEqual(self.hits(err)[event], [calls, calls, 0, 0, 0], event)
-            self.assertEqual(set(re.findall(rf" {event}: \((\w+)\+0x0/0x11 \[jit\]\)", out)), {event})
+            self.assertEqual(set(re.findall(rf" {event}: \((\w+)\+0x0/0x1[12] \[jit\]\)", out)), {event})
+
+    def test_code_that_was_probed_twice_at_one_place_gets_its_own_bytes_back(self):
+        program = self.program()
+        tracer = self.start(program, *DEFINITIONS)
+        program.step("compiled")
+        program.wait_for(program.at, 0xcc)
+        first = program.at - 64
+        program.step("again")
+        program.wait_for(program.at, 0xcc)
+        program.step("reused")
+        program.wait_for(first, 0xcc)  # of `other`, which begins with another byte than `twice` did
+        tracer.send_signal(signal.SIGINT)
+        self.finish(tracer)
+        self.assertEqual(program.byte(first), 0x90)
+        program.step("data")
+        program.end()
+        self.assertIn(f"other {ROUNDS} {sum(5 * n + 7 for n in range(ROUNDS))}", program.said)
 
     def test_memory_that_was_reused_is_left_alone(self):
         program = self.program()
@@ -193,7 +210,7 @@ class InAMount(MountTest):
         trace = self.cat("trace")
         for event in EVENTS:
             # Names are those of the moment of reading: `other` lies where `twice` was.
-            self.assertEqual(len(re.findall(rf" {event}: \(\w+\+0x0/0x11 \[jit\]\) n=", trace)), program.called(event), event)
+            self.assertEqual(len(re.findall(rf" {event}: \(\w+\+0x0/0x1[12] \[jit\]\) n=", trace)), program.called(event), event)
         self.assertEqual(re.findall(r"n: +(\d+) .* hitcount: +(\d+)", self.cat("events/kprobes/thrice/hist")),
                          [(str(n), "2") for n in range(ROUNDS)])
 

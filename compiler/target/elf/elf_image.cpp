@@ -178,12 +178,12 @@ bool ElfImage::is_go() const {
   return *state_->is_go;
 }
 
-bool ElfImage::is_program() const {
-  if (!is_position_independent()) return true;
-  const auto flags = state_->dynamic.find(DT_FLAGS_1);
-  if (flags != state_->dynamic.end() && (flags->second & DF_1_PIE)) return true;
-  return !interpreter().empty() && soname().empty();
+bool ElfImage::State::is_program() const {
+  if (header.e_type != ET_DYN || (tag(DT_FLAGS_1).value_or(0) & DF_1_PIE) != 0) return true;
+  return !interpreter.empty() && !tag(DT_SONAME);
 }
+
+bool ElfImage::is_program() const { return state_->is_program(); }
 
 std::optional<FileOffset> ElfImage::file_offset(ImageAddr address) const {
   const Elf64_Phdr* segment = state_->segment_at(address);

@@ -47,6 +47,7 @@ struct ElfImage::State {
     return found == dynamic.end() ? std::nullopt : std::optional(found->second);
   }
   bool is_file() const { return contents_ != nullptr; }
+  bool is_program() const;
   std::optional<Error> problem() const { return contents_ ? contents_->problem() : std::nullopt; }
   const Elf64_Phdr* segment_at(ImageAddr address) const;  // whose file-backed part covers `address`
   // Bytes mapped at `address`, to the end of its segment's file-backed part.

@@ -1,5 +1,5 @@
-// Names: .symtab, and .dynsym with its versions; of a stripped file .symtab of its debug file, if this machine has one
-// (debug_file.h); of a stripped Go program those of its own table (elf_go.cpp).
+// Names: .symtab, and .dynsym with its versions; of a stripped program .symtab of its debug file, if this machine has
+// one (debug_file.h); of a stripped Go program those of its own table (elf_go.cpp).
 //
 // Both symbol tables are read into one list ordered by address; a symbol of both tables is kept once.
 // A stripped library still has .dynsym, found through DT_SYMTAB when even the section headers are gone.
@@ -255,9 +255,11 @@ void ElfImage::State::add_symbol(ElfSymbol symbol) {
   if (symbols.size() < kMostEntries && name_bytes <= kNameBytes + 4 * file.data_bytes()) symbols.push_back(symbol);
 }
 
-// What the file exports keeps its names to itself: `open` of a library is not a static `open` of its debug file, too.
+// Of a program only. Debug files of libraries name static copies of what other libraries export (`strdup` of ld.so): a
+// name that was one function's would be several functions' once the debug package is installed.
 bool ElfImage::State::append_debug_symbols() {
-  const auto found = is_file() ? find_debug_file(path, DebugSources::ThisMachine).contents : nullptr;
+  const bool is_asked = is_file() && is_program();
+  const auto found = is_asked ? find_debug_file(path, DebugSources::ThisMachine).contents : nullptr;
   if (!found) return false;
   const CheckedBytes bytes(*found);
   const auto its_header = read_elf_header(bytes);

@@ -32,8 +32,7 @@ struct Piece {
 };
 
 bool may_be_jit(const Mapping& mapping) {
-  return mapping.executable && (!mapping.is_file() || mapping.path.starts_with("/memfd:")) &&
-         !mapping.path.starts_with("[");
+  return mapping.executable && !mapping.is_file() && !mapping.path.starts_with("[");
 }
 
 // The pages of the mappings that hold entries. Entries elsewhere are dropped.
@@ -50,9 +49,11 @@ std::vector<Piece> pieces_for(std::vector<PerfMapEntry>& entries, const std::vec
     if (!pieces.empty() && pieces.back().mapping.start >= home.start &&
         begin.value <= pieces.back().mapping.end.value + kSmallGap) {
       if (end <= pieces.back().mapping.end) return false;
-      bytes += end - pieces.back().mapping.end;
+      const auto more = static_cast<std::uint64_t>(end - pieces.back().mapping.end);
+      if (bytes + more > kMostCode) return true;
+      bytes += more;
       pieces.back().mapping.end = end;
-      return bytes > kMostCode;
+      return false;
     }
     if (pieces.size() == kMostPieces || bytes + (end - begin) > kMostCode) return true;
     bytes += end - begin;
@@ -207,6 +208,8 @@ Result<std::optional<JitCode>> read_jit_code(pid_t pid, const std::vector<Mappin
   const auto map = KEVT_TRY(read_perf_map(pid));
   if (!map) return std::optional<JitCode>();
   std::vector<PerfMapEntry> entries = parse_perf_map(map->text);
+  if (entries.size() > kMostPerfMapEntries)
+    return std::unexpected(Error(fmt::format("the perf map names more than {} functions", kMostPerfMapEntries)));
   std::vector<Piece> pieces = pieces_for(entries, maps);
   KEVT_TRY(copy_code(pid, pieces));
   if (pieces.empty()) return std::optional<JitCode>();

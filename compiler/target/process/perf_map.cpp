@@ -21,7 +21,6 @@ namespace kevt::target {
 namespace {
 
 constexpr std::uint64_t kMostMapBytes = 64 << 20;
-constexpr std::size_t kMostMapEntries = 1 << 20;
 constexpr std::size_t kLongestLineName = 4096;
 constexpr std::uint64_t kEndOfAddresses = std::uint64_t{1} << 47;
 
@@ -86,7 +85,7 @@ std::vector<PerfMapEntry> parse_perf_map(std::string_view text) {
     while (at != entries.end() && at->second.start < entry->end()) at = entries.erase(at);
     const std::uint64_t start = entry->start.value;
     entries.emplace_hint(at, start, *std::move(entry));
-    if (entries.size() > kMostMapEntries) break;
+    if (entries.size() > kMostPerfMapEntries) break;
   }
   std::vector<PerfMapEntry> sorted;
   sorted.reserve(entries.size());

@@ -25,8 +25,11 @@ struct PerfMapEntry {
   RemoteAddr end() const { return start + size; }
 };
 
+inline constexpr std::size_t kMostPerfMapEntries = 1 << 20;
+
 // Ascending by address; where entries overlap, the later line counts. Lines that are no entries are left out, and so is
-// the last one while it has no end: it is still being written.
+// the last one while it has no end: it is still being written. Ends
+// when there are more than kMostPerfMapEntries.
 std::vector<PerfMapEntry> parse_perf_map(std::string_view text);
 
 // The name by which a definition may call the function: without what the JIT compiler says of its kind and its file.
@@ -43,7 +46,7 @@ struct PerfMap {
 };
 // nullopt: the process has none. An error: there is one, and it is not to be believed, or cannot be read.
 Result<std::optional<PerfMap>> read_perf_map(pid_t pid);
-// The version alone. nullopt: there is none that read_perf_map() would read.
+// The version alone, also of one that read_perf_map() refuses. nullopt: there is none.
 std::optional<FileVersion> perf_map_version(pid_t pid);
 
 }  // namespace kevt::target

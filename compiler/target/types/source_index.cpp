@@ -84,7 +84,10 @@ void each_unit(Dwarf* dwarf, Visit visit) {
   }
 }
 
-auto order_of(const IndexedFunction& function) { return std::tie(function.name, function.file, function.line); }
+auto order_of(const std::pair<IndexedFunction, unsigned>& found) {
+  const auto& [function, nth] = found;
+  return std::tie(function.name, function.file, function.line, nth);
+}
 
 }  // namespace
 
@@ -198,17 +201,22 @@ void SourceIndex::build_functions() {
     if (is_new) function_files_.push_back(path);
     return at->second;
   };
+  // One function is described in each unit that uses it; a macro may define several of one name in a line.
+  std::vector<std::pair<IndexedFunction, unsigned>> found;  // and which of its name, file and line in its unit
   each_unit(dwarf_, [&](Dwarf_Die unit) {
+    std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, unsigned> in_unit;
     std::unordered_map<const char*, std::uint32_t> by_name;  // of the unit's table: making a path of each is slow
     each_function(unit, 0, [&](Dwarf_Die& die, const std::string& name, SourceFileName& file, std::uint32_t line) {
       const auto [at, is_new] = by_name.try_emplace(file.name);
       if (is_new) at->second = number_of(file.path());
-      functions_->push_back({name, at->second, line, dwarf_dieoffset(&die)});
+      const unsigned nth = in_unit[{name, at->second, line}]++;
+      found.emplace_back(IndexedFunction{name, at->second, line, dwarf_dieoffset(&die)}, nth);
     });
   });
-  std::ranges::stable_sort(*functions_, {}, order_of);
-  const auto tail = std::ranges::unique(*functions_, {}, order_of);
-  functions_->erase(tail.begin(), tail.end());
+  std::ranges::stable_sort(found, {}, order_of);
+  const auto tail = std::ranges::unique(found, {}, order_of);
+  found.erase(tail.begin(), tail.end());
+  for (auto& [function, _] : found) functions_->push_back(std::move(function));
 }
 
 }  // namespace kevt::target

@@ -45,7 +45,7 @@ class SourceIndex {
 
   // The DIEs of the units that have lines of a file, by the file's whole path.
   const std::map<std::string, std::vector<Dwarf_Off>>& files();
-  // By name, file and line. Each is there once.
+  // By name, file and line. What several units define is there once.
   const std::vector<IndexedFunction>& functions();
   const std::string& file_of(const IndexedFunction& function) const { return function_files_[function.file]; }
 

@@ -257,11 +257,16 @@ void EventCode::retire(std::uint32_t event, const std::function<bool(std::uint64
 Result<void> EventCode::defer_gone(TracedTarget& target) {
   const std::size_t t = table_.index_of(target);
   ProbeHandles gone;
+  const auto is_gone = [&](runtime::ProbeHandle handle) {
+    return is_placed(handle) && target.runtime().arm_status(handle).may_come;
+  };
   for (auto& [event, versions] : table_.events) {
-    if (!versions.armed || t >= versions.now.handles.size()) continue;
+    for (CodeVersion& former : versions.former)
+      if (t < former.handles.size() && std::ranges::any_of(former.handles[t], is_gone)) former.key.clear();
+    if (t >= versions.now.handles.size()) continue;
     for (std::size_t i = 0; i < versions.now.handles[t].size(); ++i) {
       runtime::ProbeHandle& handle = versions.now.handles[t][i];
-      if (!is_placed(handle) || target.runtime().arm_status(handle).state != runtime::ArmState::Gone) continue;
+      if (!is_gone(handle)) continue;
       gone.push_back(handle);
       CodeVersion& former = versions.former.emplace_back();  // for its counts
       former.handles.resize(table_.targets.size());

@@ -44,8 +44,8 @@ class EventCode {
   // The target has loaded a library: places and arms the probes of armed events that waited for it. A probe that turns
   // out wrong (no such function, no room) waits no more; its refusal is returned.
   std::vector<CodeRefusal> place_deferred(std::span<const CodeRequest> requests, TracedTarget& target);
-  // Probes of armed events whose code in the target is gone (ArmState::Gone) wait from now on, as those of a library
-  // that is not loaded yet. Their counts stay.
+  // Probes whose code in the target is gone and may come again (ArmStatus::may_come) wait from now on, as those of a
+  // library that is not loaded yet. Their counts stay.
   Result<void> defer_gone(TracedTarget& target);
   // Disarms all probes in one target for good: to be called before its last records are read.
   Result<void> disarm_in(const TracedTarget& target);

@@ -27,6 +27,8 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
     (one.point == model::ProbeKind::Return ? spec.returns : spec.entries).push_back(one.code);
     spec.needs = std::max(spec.needs, needs_of(one));
   }
+  const bool is_over = point.object->image->is_jit() && (point.gone || point.renamed);
+  if (is_over && point.patch.empty()) return std::nullopt;  // other code stands there now
   if (key.empty()) {
     if (point.patch.empty()) return std::nullopt;
     return points_.disarm_patch(point);

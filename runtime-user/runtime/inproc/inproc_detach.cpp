@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cerrno>
 #include <fstream>
+#include <iterator>
+#include <vector>
 
 #include "common/error.h"
 #include "runtime-user/runtime/inproc/inproc_runtime.h"
@@ -65,8 +67,14 @@ Result<DetachResult> InprocRuntime::leave() {
     KEVT_TRY(mapper_.take_away());
     return *(left_ = DetachResult::Nothing);
   }
-  auto left =
-      Detacher(mapper_, signals_).leave(memory_.patches(), memory_.tables().check_offset, count_missed_in(tracee_));
+  // Where a probe in code of a JIT compiler is off, the memory may be anything else by now.
+  std::vector<kevt_patch> ours;
+  std::ranges::copy_if(memory_.patches(), std::back_inserter(ours), [this](const kevt_patch& note) {
+    const auto point = points_.all().find(RemoteAddr{note.site});
+    const bool is_jit = point != points_.all().end() && point->second.object->image->is_jit();
+    return !is_jit || !point->second.patch.empty();
+  });
+  auto left = Detacher(mapper_, signals_).leave(ours, memory_.tables().check_offset, count_missed_in(tracee_));
   if (left) left_ = *left;
   return left;
 }

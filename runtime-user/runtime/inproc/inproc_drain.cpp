@@ -37,7 +37,7 @@ runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
   if (found == points_.all().end()) return {};
   const ProbePoint& point = found->second;
   if (point.object->image->is_jit() && (point.gone || point.renamed))
-    return {runtime::ArmState::Gone, "its code was moved, freed or compiled again"};
+    return {runtime::ArmState::Gone, "its code was moved, freed or compiled again", true};
   if (point.gone) return {runtime::ArmState::Gone, point.object->loaded.path + " was unloaded"};
   if (!one.armed) return {};
   if (point.plan.kind == x86::ArmKind::Jump && !points_.uses_jumps())

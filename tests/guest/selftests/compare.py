@@ -108,7 +108,7 @@ def main():
     parser.add_argument("kernel")
     parser.add_argument("kevtrace", nargs="+")
     parser.add_argument("--doc")
-    parser.add_argument("--kernel", default="6.1")
+    parser.add_argument("--kernel", dest="version", default="6.1")
     options = parser.parse_args()
     names = described(options.kernel) or described(options.kevtrace[0])
     kernel, ours = results(options.kernel, names), {}
@@ -119,7 +119,7 @@ def main():
     for name in worse:
         print("worse than the kernel's: " + name)
     if options.doc:
-        write_doc(options.doc, options.kernel, lines)
+        write_doc(options.doc, options.version, lines)
     return 1 if worse or not kernel or not ours else 0
 
 

@@ -18,21 +18,22 @@ static unsigned char* code;
 static size_t used;
 static FILE* map;
 
-/* mov %rdi,%rax; imul $FACTOR,%rax,%rax; add $ADDED,%rax; ret */
-static function compile_at(unsigned char* at, const char* name, int factor, int added) {
+/* [nop;] mov %rdi,%rax; imul $FACTOR,%rax,%rax; add $ADDED,%rax; ret */
+static function compile_at(unsigned char* at, const char* name, int factor, int added, int begins_with_nop) {
   unsigned char bytes[] = {0x48, 0x89, 0xf8, 0x48, 0x69, 0xc0, 0, 0, 0, 0, 0x48, 0x05, 0, 0, 0, 0, 0xc3};
   memcpy(bytes + 6, &factor, 4);
   memcpy(bytes + 12, &added, 4);
-  memcpy(at, bytes, sizeof bytes);
+  if (begins_with_nop) at[0] = 0x90;
+  memcpy(at + begins_with_nop, bytes, sizeof bytes);
   if (name) {
-    fprintf(map, "%lx %zx %s\n", (unsigned long)at, sizeof bytes, name);
+    fprintf(map, "%lx %zx %s\n", (unsigned long)at, sizeof bytes + begins_with_nop, name);
     fflush(map);
   }
   return (function)(uintptr_t)at;
 }
 
 static function compile(const char* name, int factor, int added) {
-  function made = compile_at(code + used, name, factor, added);
+  function made = compile_at(code + used, name, factor, added, 0);
   used += 64;
   return made;
 }
@@ -68,7 +69,7 @@ int main(int argc, char** argv) {
   step("again", (void*)(uintptr_t)twice);
   call("twice", twice, rounds);
   call("twice", (function)(uintptr_t)first, rounds); /* both are code of `twice` */
-  function other = compile_at(first, "other", 5, 7);
+  function other = compile_at(first, "other", 5, 7, 1);
   step("reused", first);
   call("other", other, rounds);
   call("twice", twice, rounds);

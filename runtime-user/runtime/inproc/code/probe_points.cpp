@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "compiler/target/elf/mapped_file.h"
 #include "compiler/target/process/jit_code.h"
@@ -15,8 +16,9 @@ namespace kevt::inproc {
 namespace {
 
 constexpr std::uint8_t kBreakpoint = 0xcc;
-constexpr std::uint64_t kMaxExtent = 32;        // of what one point displaces: 4 bytes and an instruction
-constexpr std::uint32_t kCrowded = UINT32_MAX;  // in the key of a detour; no event has it
+constexpr std::uint64_t kMaxExtent = 32;  // of what one point displaces: 4 bytes and an instruction
+// In the key of a detour; no event has it, nor one of the numbers below it, which tell of which plan the detour is.
+constexpr std::uint32_t kCrowded = UINT32_MAX;
 
 // Whether a call from one address to the other, or an access to what lies beside it, has a 32-bit distance.
 bool reaches(RemoteAddr from, RemoteAddr to) {
@@ -71,12 +73,9 @@ void ProbePoints::refresh_jit(const std::vector<target::Mapping>& maps) {
   auto code = target::read_jit_code(tracee_.pid(), maps,
                                     [this](RemoteAddr at, std::span<std::uint8_t> text) { restore(at, text); });
   if (!code || !*code) return;
-  const auto is_used = [this](const auto& object) {
-    return std::ranges::any_of(points_, [&](const auto& entry) { return entry.second.object == object.get(); });
-  };
-  if (jit_ && is_used(jit_)) older_jit_.push_back(std::move(jit_));
-  std::erase_if(older_jit_, [&](const auto& object) { return !is_used(object); });
-  jit_ = std::make_unique<ProbedObject>();
+  const auto before = std::exchange(jit_, std::make_unique<ProbedObject>());
+  for (auto& [_, point] : points_)
+    if (point.object == before.get()) point.object = jit_.get();
   jit_->loaded.path = target::kJitModule;
   jit_->loaded.ranges = std::move((*code)->ranges);
   jit_->file = std::make_shared<ProbedFile>(std::move((*code)->image));
@@ -145,22 +144,25 @@ Result<void> ProbePoints::plan(ProbePoint& point, StoppedText& text) {
     const auto bytes = object->image->bytes_at(ImageAddr{site.value}, kCompared);
     point.tail.assign(bytes.begin() + static_cast<std::ptrdiff_t>(point.live.size()), bytes.end());
   }
+  const auto function =
+      object->image->is_jit() ? target::jit_function_at(*object->image, ImageAddr{site.value}) : std::nullopt;
+  point.function = function ? function->identity : std::string_view();
   point.gone = point.renamed = false;
+  ++point.plans;
   return {};
 }
 
 bool ProbePoints::has_jit() const {
-  return std::ranges::any_of(points_, [](const auto& entry) { return entry.second.object->image->is_jit(); });
+  return std::ranges::any_of(
+      points_, [](const auto& entry) { return entry.second.object->image->is_jit() && !entry.second.patch.empty(); });
 }
 
 Result<void> ProbePoints::look_at_jit() {
   KEVT_TRY(refresh());
   for (auto& [site, point] : points_) {
     if (!point.object->image->is_jit() || point.gone) continue;
-    const ImageAddr at{site.value};
-    const auto was = target::jit_function_at(*point.object->image, at);
-    const auto now = jit_ ? target::jit_function_at(*jit_->image, at) : std::nullopt;
-    point.renamed = !was || !now || now->start != was->start || now->identity != was->identity;
+    const auto now = jit_ ? target::jit_function_at(*jit_->image, ImageAddr{site.value}) : std::nullopt;
+    point.renamed = !now || now->identity != point.function;
   }
   return {};
 }
@@ -185,8 +187,11 @@ void ProbePoints::restore(RemoteAddr at, std::span<std::uint8_t> text) const {
   const RemoteAddr end = at + text.size();
   for (auto it = points_.lower_bound(RemoteAddr{at.value - kMaxExtent}); it != points_.end() && it->first < end; ++it) {
     const auto& [site, point] = *it;
-    for (std::size_t i = 0; i < point.patch.size(); ++i)
-      if (site + i >= at && site + i < end) text[static_cast<std::size_t>(site + i - at)] = point.live[i];
+    for (std::size_t i = 0; i < point.patch.size(); ++i) {
+      if (site + i < at || site + i >= end) continue;
+      std::uint8_t& byte = text[static_cast<std::size_t>(site + i - at)];
+      if (byte == point.patch[i]) byte = point.live[i];  // else others have written there since
+    }
   }
 }
 
@@ -209,6 +214,7 @@ std::vector<ProbePoint*> ProbePoints::to_narrow() {
 
 Result<ProbePoint::Made*> ProbePoints::detour_for(ProbePoint& point, std::vector<std::uint32_t> key, DetourSpec spec) {
   if (point.crowded) key.push_back(kCrowded);
+  if (point.plans > 1) key.push_back(kCrowded - point.plans);
   if (auto it = point.made.find(key); it != point.made.end()) return &it->second;
   spec.site = point.site;
   const ImageAddr in_image{point.site.value - point.object->bias};

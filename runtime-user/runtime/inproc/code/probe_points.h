@@ -36,7 +36,9 @@ struct ProbePoint {
   std::vector<std::uint8_t> patch;  // our bytes that stand there now; empty: none
   std::vector<std::uint8_t> tail;   // of JIT code: what follows `live`, and tells that the code is still there
   bool gone = false;                // its library was unloaded under a probe
-  bool renamed = false;             // of JIT code: the function of that name is elsewhere by now
+  bool renamed = false;             // of JIT code: the function is not there any more
+  std::string function;             // of JIT code: target::jit_identity() of what the point was planned for
+  std::uint32_t plans = 0;          // how often it was planned: detours belong to one plan
   bool had_breakpoint = false;      // was armed by an int3 at some time
   RemoteAddr way;                   // what the address map says of the site
   std::map<std::uint32_t, RemoteAddr> older;  // the same for children forked earlier, by needs: KEVT_MAP_OLDER
@@ -90,7 +92,7 @@ class ProbePoints {
   std::vector<std::uint8_t> expected_at(const ProbePoint& point) const;
   // Puts the target's own bytes into a copy of its text.
   void restore(RemoteAddr at, std::span<std::uint8_t> text) const;
-  bool has_jit() const;  // whether a point lies in code of a JIT compiler
+  bool has_jit() const;  // whether code of a JIT compiler is probed
   // Reads the code of the JIT compiler anew where its perf map has changed, and notes the points whose functions are
   // not there any more.
   Result<void> look_at_jit();
@@ -126,7 +128,6 @@ class ProbePoints {
   std::vector<std::unique_ptr<ProbedObject>> objects_;
   std::unique_ptr<ProbedObject> jit_;  // of the newest perf map
   target::FileVersion jit_version_;
-  std::vector<std::unique_ptr<ProbedObject>> older_jit_;  // those that points were planned from
   std::vector<Unreadable> unreadable_;  // files of the target without an image, when maps were last read
   std::map<RemoteAddr, ProbePoint> points_;
   bool uses_jumps_ = true;

@@ -223,8 +223,11 @@ Result<void> SessionMemory::note_patch(RemoteAddr site, std::span<const std::uin
   const auto [known, is_new] = patch_at_.try_emplace(site.value, static_cast<std::uint32_t>(patch_at_.size()));
   if (known->second >= KEVT_MAX_PATCHES) return std::unexpected(Error("more places are probed than one session holds"));
   kevt_patch& there = at<kevt_patch>(patches_at_)[known->second];
-  if (is_new) there = note;
-  there.order = std::max(there.order, order);
+  // Code of a JIT compiler may be another by now, with other bytes.
+  const bool is_other = there.length != note.length || !std::equal(own.begin(), own.end(), there.own);
+  note.order = is_new ? order : std::max(there.order, order);
+  if (is_new || is_other) there = note;
+  there.order = note.order;
   __atomic_store_n(&tables().used_patches, patch_at_.size(), __ATOMIC_RELEASE);
   return {};
 }
