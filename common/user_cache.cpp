@@ -24,7 +24,7 @@ namespace fs = std::filesystem;
 
 constexpr std::string_view kMagic = "kevtrace cache 1\n";
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
-constexpr std::string_view kSuffix = ".kept";
+constexpr std::string_view kSuffix = ".kept", kUnfinished = ".new";
 
 // FNV-1a, 64 bits (draft-eastlake-fnv): against damage, not against forgery.
 std::uint64_t checksum(std::string_view bytes) {
@@ -65,7 +65,8 @@ void drop_oldest(const std::string& folder, std::size_t most_files) {
   for (fs::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) {
     std::error_code gone;  // another kevtrace may take it away meanwhile
     const auto written = at->last_write_time(gone);
-    if (!gone && at->path().native().ends_with(kSuffix)) kept.emplace_back(written, at->path());
+    const std::string& path = at->path().native();
+    if (!gone && (path.ends_with(kSuffix) || path.ends_with(kUnfinished))) kept.emplace_back(written, at->path());
   }
   if (kept.size() <= most_files) return;
   std::ranges::sort(kept);
@@ -106,7 +107,7 @@ void write_cached(const std::string& folder, const std::string& name, std::strin
   fs::create_directories(fs::path(folder).parent_path(), error);
   const auto opened = open_output_folder(folder);
   if (!opened) return;
-  auto place = create_temporary(folder + "/" + name, ".new");
+  auto place = create_temporary(folder + "/" + name, std::string(kUnfinished));
   if (!place) return;
   const bool is_whole = write_all(place->file, header_of(bytes)) && write_all(place->file, bytes);
   const std::string kept = name + std::string(kSuffix);

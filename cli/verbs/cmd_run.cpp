@@ -28,6 +28,7 @@
 #include "common/proc.h"
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/place_glob.h"
+#include "compiler/target/process/jit_code.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/interrupts.h"
 #include "runtime-user/session/keeper.h"
@@ -50,6 +51,14 @@ int status_of(int wait_status) {
   if (WIFSIGNALED(wait_status)) return kSignalBase + WTERMSIG(wait_status);
   return WEXITSTATUS(wait_status);
 }
+
+bool is_of_jit(const model::Definition& definition) {
+  const auto* place = std::get_if<model::SymbolPlace>(&definition.place);
+  return place != nullptr && place->module == target::kJitModule;
+}
+
+// What an event waits for that has no place yet.
+std::string_view awaited(const model::Definition& definition) { return is_of_jit(definition) ? "function" : "library"; }
 
 std::string armed_text(const runtime::ArmStatus& status) {
   switch (status.state) {
@@ -270,7 +279,7 @@ void Run::report_armed() const {
       if (const auto status = tracing_->code().arm_status(event.id, probe->serial, *process))
         how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(*status));
       if (tracing_->code().is_deferred(event.id, probe->serial, *process))
-        waits += fmt::format(", `{}` waits for its library", probe->definition().command);
+        waits += fmt::format(", `{}` waits for its {}", probe->definition().command, awaited(probe->definition()));
     }
     if (how.empty() && !waits.empty()) waits.erase(0, 2);
     if (how.empty() && waits.empty()) how = "no probes";  // synthetic events alone
@@ -316,8 +325,9 @@ void Run::report_waiting() const {
       for (const auto& process : processes_.all())
         for (const engine::EventProbe& probe : event->probes)
           if (tracing_->code().is_deferred(id, probe.serial, *process))
-            report_.status("`" + probe.definition().command + "` was never armed: " + process->name() +
-                           " has not loaded its library");
+            report_.status(fmt::format("`{}` was never armed: {} has not {} its {}", probe.definition().command,
+                                       process->name(), is_of_jit(probe.definition()) ? "compiled" : "loaded",
+                                       awaited(probe.definition())));
   }
 }
 

@@ -41,6 +41,15 @@ class Jitted:
         self.process.stdin.flush()
         self.at = self.expect(word)
 
+    def compile_twice(self):
+        """Both functions are compiled and probed, and so is `twice` again. The first place of `twice`."""
+        self.step("compiled")
+        self.wait_for(self.at, 0xcc)
+        first = self.at - 64
+        self.step("again")
+        self.wait_for(self.at, 0xcc)
+        return first
+
     def end(self):
         self.said += self.process.communicate("\n", timeout=60)[0].splitlines()
         self.test.assertEqual(self.process.returncode, 0)
@@ -70,7 +79,7 @@ class Jit(unittest.TestCase):
         tracer = subprocess.Popen([KEVTRACE, "run", *words, "--pid", str(program.process.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (tracer.kill(), tracer.communicate()))
         for line in tracer.stderr:
-            if "waits for" in line:
+            if "waits for its function" in line:
                 return tracer
         self.fail("the tracer ended")
 
@@ -86,11 +95,7 @@ class Jit(unittest.TestCase):
     def test_code_that_is_compiled_later_again_and_reused(self):
         program = self.program()
         tracer = self.start(program, *DEFINITIONS)
-        program.step("compiled")
-        program.wait_for(program.at, 0xcc)
-        first = program.at - 64
-        program.step("again")
-        program.wait_for(program.at, 0xcc)
+        first = program.compile_twice()
         self.assertEqual(program.byte(first), 0xcc)  # it may run there, too
         program.step("reused")
         program.wait_for(first, 0xcc)  # of `other`
@@ -108,11 +113,7 @@ class Jit(unittest.TestCase):
     def test_code_that_was_probed_twice_at_one_place_gets_its_own_bytes_back(self):
         program = self.program()
         tracer = self.start(program, *DEFINITIONS)
-        program.step("compiled")
-        program.wait_for(program.at, 0xcc)
-        first = program.at - 64
-        program.step("again")
-        program.wait_for(program.at, 0xcc)
+        first = program.compile_twice()
         program.step("reused")
         program.wait_for(first, 0xcc)  # of `other`, which begins with another byte than `twice` did
         tracer.send_signal(signal.SIGINT)
@@ -153,7 +154,7 @@ class Jit(unittest.TestCase):
     def test_globs_counts_and_filters(self):
         program = self.program()
         program.step("compiled")
-        done = subprocess.Popen([KEVTRACE, "run", "-e", "p jit:t* n=%di:s64", "--filter", "p_jit_twice_0: n > 6", "--pid", str(program.process.pid)],
+        done = subprocess.Popen([KEVTRACE, "run", "-e", "p jit:* n=%di:s64", "--filter", "p_jit_twice_0: n > 6", "--pid", str(program.process.pid)],
                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (done.kill(), done.communicate()))
         program.wait_for(program.at, 0xcc)
@@ -182,6 +183,9 @@ class Jit(unittest.TestCase):
     def test_what_cannot_be_done_says_so(self):
         program = self.program()
         program.step("compiled")
+        done = subprocess.run([KEVTRACE, "run", "-e", "p:t jit:nosuch", "--pid", str(program.process.pid), "-d", "1"],
+                              capture_output=True, text=True, timeout=60)
+        self.assertIn("has not compiled its function", done.stderr)
         for definition, why in (("r:t jit:twice $retval", "no return probe on code of a JIT compiler"),
                                 ("p:t jit:twice n", "a JIT compiler leaves no debug information")):
             done = subprocess.run([KEVTRACE, "run", "-e", definition, "--pid", str(program.process.pid), "-d", "1"],
@@ -199,11 +203,7 @@ class InAMount(MountTest):
             self.echo(f"p:{event} jit:{event} n=%di:s64\n", "kprobe_events")
         self.echo("hist:keys=n", "events/kprobes/thrice/trigger")
         self.echo("1", "events/kprobes/enable", "w")
-        program.step("compiled")
-        program.wait_for(program.at, 0xcc)
-        first = program.at - 64
-        program.step("again")
-        program.wait_for(program.at, 0xcc)
+        first = program.compile_twice()
         program.step("reused")
         program.wait_for(first, 0xcc)
         program.step("data")

@@ -53,12 +53,6 @@ bool has_debug_info(const ElfSections& sections) {
   return false;
 }
 
-std::string hexadecimal(const BuildId& bytes) {
-  std::string text;
-  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
-}
-
 std::string place_of(const BuildId& id) {
   const std::string text = hexadecimal(id);
   return fmt::format("/usr/lib/debug/.build-id/{}/{}.debug", text.substr(0, 2), text.substr(2));

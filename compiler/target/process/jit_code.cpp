@@ -1,7 +1,8 @@
 // The image is an ELF file that nobody wrote: headers, the pages of code as segments, and symbols.
 //
 // A function has the symbol that a definition may name (jit_function_name) and the line's whole text, for stacks. When
-// it was compiled several times, only the code whose line came last has the name: that is what runs from now on.
+// it was compiled several times, only the code whose line came last has the name; jit_versions() tells where the others
+// are.
 #include "compiler/target/process/jit_code.h"
 
 #include <elf.h>

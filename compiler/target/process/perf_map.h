@@ -28,8 +28,8 @@ struct PerfMapEntry {
 inline constexpr std::size_t kMostPerfMapEntries = 1 << 20;
 
 // Ascending by address; where entries overlap, the later line counts. Lines that are no entries are left out, and so is
-// the last one while it has no end: it is still being written. Ends
-// when there are more than kMostPerfMapEntries.
+// the last one while it has no end: it is still being written. The
+// result ends when it has more than kMostPerfMapEntries.
 std::vector<PerfMapEntry> parse_perf_map(std::string_view text);
 
 // The name by which a definition may call the function: without what the JIT compiler says of its kind and its file.

@@ -379,6 +379,10 @@ std::vector<std::string> ProcessEnv::functions_matching(std::optional<std::strin
     if (!image) continue;
     for (const ElfSymbol& symbol : image->symbols()) {
       if (symbol.kind == SymbolKind::Object) continue;
+      if (image->is_jit()) {
+        matches.consider(jit_function_name(symbol.name));  // not the whole line of the perf map
+        continue;
+      }
       matches.consider(symbol.name);
       if (may_be_mangled(symbol.name) && matches.may_match_in(symbol.name))  // demangling costs
         matches.consider(symbol.name, qualified_name(source_name(symbol.name)));

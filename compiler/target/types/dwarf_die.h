@@ -36,6 +36,18 @@ inline std::string name_of(Dwarf_Die& die) {
   return name ? name : "";
 }
 
+// Calls visit(Dwarf_Die) for each unit.
+template <class Visit>
+void each_unit(Dwarf* dwarf, Visit visit) {
+  Dwarf_Off at = 0, next = 0;
+  std::size_t header = 0;
+  Dwarf_Die die;
+  while (dwarf_nextcu(dwarf, at, &next, &header, nullptr, nullptr, nullptr) == 0) {
+    if (dwarf_offdie(dwarf, at + header, &die) != nullptr) visit(die);
+    at = next;
+  }
+}
+
 template <class Visit>
 void each_child(Dwarf_Die& die, Visit visit) {
   Dwarf_Die child;

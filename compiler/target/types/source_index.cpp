@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "common/user_cache.h"
+#include "compiler/target/elf/elf_sections.h"
 #include "compiler/target/types/dwarf_die.h"
 
 namespace kevt::target {
@@ -68,20 +69,8 @@ class IndexReader {
 };
 
 std::string words_of(const IndexIdentity& identity) {
-  std::string words = "1 ";  // version of what follows
-  for (const std::uint8_t byte : identity.build_id) words += fmt::format("{:02x}", byte);
-  return words + fmt::format(" {}", identity.file_bytes);
-}
-
-template <class Visit>
-void each_unit(Dwarf* dwarf, Visit visit) {
-  Dwarf_Off at = 0, next = 0;
-  std::size_t header = 0;
-  Dwarf_Die die;
-  while (dwarf_nextcu(dwarf, at, &next, &header, nullptr, nullptr, nullptr) == 0) {
-    if (dwarf_offdie(dwarf, at + header, &die) != nullptr) visit(die);
-    at = next;
-  }
+  constexpr unsigned kVersion = 1;  // of what follows
+  return fmt::format("{} {} {}", kVersion, hexadecimal(identity.build_id), identity.file_bytes);
 }
 
 auto order_of(const std::pair<IndexedFunction, unsigned>& found) {
@@ -99,9 +88,7 @@ SourceIndex::SourceIndex(Dwarf* dwarf, IndexIdentity identity, IndexCache cache)
 }
 
 std::string SourceIndex::place_of(std::string_view kind) const {
-  std::string name;
-  for (const std::uint8_t byte : identity_.build_id) name += fmt::format("{:02x}", byte);
-  return fmt::format("{}-{}", name, kind);
+  return fmt::format("{}-{}", hexadecimal(identity_.build_id), kind);
 }
 
 const std::map<std::string, std::vector<Dwarf_Off>>& SourceIndex::files() {

@@ -19,7 +19,7 @@ namespace kevt::target {
 // A function that a unit defines, also without code of its own.
 struct IndexedFunction {
   std::string name;
-  std::uint32_t file = 0;  // in SourceIndex::file_names
+  std::uint32_t file = 0;  // which: SourceIndex::file_of()
   std::uint32_t line = 0;
   Dwarf_Off die = 0;  // of the first that was found, if several units define the same
 };

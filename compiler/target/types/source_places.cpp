@@ -91,17 +91,6 @@ struct SourcePlaces::State {
 
   Dwarf* dwarf() const { return types->dwarf->get(); }
 
-  // Calls visit(Dwarf_Die) for each unit.
-  template <class Visit>
-  void each_unit(Visit visit) {
-    Dwarf_Off at = 0, next = 0;
-    std::size_t header = 0;
-    Dwarf_Die die;
-    while (dwarf_nextcu(dwarf(), at, &next, &header, nullptr, nullptr, nullptr) == 0) {
-      if (dwarf_offdie(dwarf(), at + header, &die) != nullptr) visit(die);
-      at = next;
-    }
-  }
   const LineUnit& unit_of(Dwarf_Die die);
   std::expected<FileLine, LookupError> line_meant(const ElfImage& image, std::string_view source, std::uint32_t line);
   std::uint32_t last_line_of(const std::string& file, std::uint32_t first);
@@ -193,7 +182,7 @@ std::optional<Dwarf_Die> global_in(Dwarf_Die scope, const std::string& name, uns
 std::optional<Dwarf_Die> SourcePlaces::State::global_named(Dwarf_Die unit, const std::string& name) {
   if (auto own = global_in(unit, name, 0)) return own;
   std::optional<Dwarf_Die> found;
-  each_unit([&](Dwarf_Die die) {
+  each_unit(dwarf(), [&](Dwarf_Die die) {
     if (found) return;
     auto other = global_in(die, name, 0);
     if (other && dwarf_hasattr_integrate(&*other, DW_AT_external)) found = other;
@@ -271,7 +260,7 @@ void name_functions(LinePlace& place, const Scopes& scopes) {
 // The functions whose code has the symbol `name`, and another name in the source: `malloc` is __libc_malloc.
 void SourcePlaces::State::add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions) {
   for (const ElfSymbol& symbol : image.find_functions(name))
-    each_unit([&](Dwarf_Die unit) {
+    each_unit(dwarf(), [&](Dwarf_Die unit) {
       if (dwarf_haspc(&unit, symbol.address.value) <= 0) return;
       const Scopes scopes = scopes_at(unit, symbol.address.value);
       const int line = scopes.empty() ? 0 : declaring_line(scopes.front());
