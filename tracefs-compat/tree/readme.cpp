@@ -1,5 +1,8 @@
 // README: programs search it for exact strings of the kernel's README to learn what they may use. It names only what
-// works here: eprobes, function, tracepoint and watch probes where BPF traces the kernel.
+// works here: what the directory's dialect has; eprobes, function, tracepoint and watch probes where BPF traces the
+// kernel; names and types where its types are known.
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "tracefs-compat/tree/node_table.h"
@@ -39,18 +42,18 @@ constexpr std::string_view kReadme =
     "\t           r[maxactive][:[<group>/][<event>]] <place> [<args>]\n"
     "\t           s:[synthetic/]<event> <field> [<field>]\n"
     "\t           -:[<group>/][<event>]\n"
-    "@"
+    "{kernel_probes}"
     "\t    place: [<module>:]<symbol>[+<offset>]|<memaddr>\n"
     "place (kretprobe): [<module>:]<symbol>[+<offset>]%return|<memaddr>\n"
     "   place (uprobe): <path>:<offset>[%return]\n"
     "\t     args: <name>=fetcharg[:type]\n"
     "\t fetcharg: (%<register>|$<efield>), @<address>, @<symbol>[+|-<offset>],\n"
     "\t           $stack<index>, $stack, $retval, $comm, $arg<N>,\n"
-    "#"
+    "{argument_names}"
     "\t           +|-[u]<offset>(<fetcharg>), \\imm-value, \\\"imm-string\"\n"
-    "\t     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, char, string, symbol,\n"
+    "\t     type: s8/16/32/64, u8/16/32/64, x8/16/32/64, {character}string, symbol,\n"
     "\t           b<bit-width>@<bit-offset>/<container-size>, ustring,\n"
-    "\t           symstr, %<type>\\[<array-size>\\]\n"
+    "\t           symstr, {dentries}<type>\\[<array-size>\\]\n"
     "  module: a library of the program (libc, libc.so.6, a path)\n"
     "\n"
     "  events/\t\t- one folder for each group, with enable and filter\n"
@@ -70,11 +73,10 @@ constexpr std::string_view kReadme =
     "\t               [:size=#entries]\n"
     "\t               [:pause][:continue][:clear]\n"
     "\t               [:name=histname1]\n"
-    "\t               [:nohitcount]\n"
+    "{no_hitcount}"
     "\t               [:<handler>.<action>]\n"
     "\t               [if <filter>]\n"
-    "\t      field can be any field, or the special string 'common_stacktrace'\n"
-    "\t      (stacktrace, too), or common_timestamp, common_cpu, common_pid\n"
+    "{fields}"
     "\t   modifier: .hex .sym .sym-offset .execname .syscall .log2 .buckets=size .usecs\n"
     "\t             .percent .graph\n"
     "\t    handler: onmatch(matching.event)\n"
@@ -87,7 +89,7 @@ constexpr std::string_view kReadme =
     "\t     the counts: the event's file hist\n"
     "  synthetic_events\t- Create/append/remove/show synthetic events\n"
     "\t   examples: echo 'wakeup u64 lat; pid_t pid; char name[]' >> synthetic_events\n"
-    "\t             echo 'blocked pid_t pid; u64 lat; unsigned long[] stack' >> synthetic_events\n";
+    "{stack_example}";
 
 // Of the bpf runtime.
 constexpr std::string_view kKernelProbes =
@@ -103,22 +105,30 @@ bool runs_bpf(const engine::Tracing& tracing) {
 }
 
 constexpr std::string_view kArgumentNames = "\t           <argname>[->field[->field|.field...]],\n";
-constexpr std::string_view kDentries = "%pd/%pD, ";
+constexpr std::string_view kNoHitcount = "\t               [:nohitcount]\n";
+constexpr std::string_view kFields =
+    "\t     fields: of the event, stacktrace, common_timestamp, common_cpu, common_pid\n";
+constexpr std::string_view kFieldsWithStacks =
+    "\t      field can be any field, or the special string 'common_stacktrace'\n"
+    "\t      (stacktrace, too), or common_timestamp, common_cpu, common_pid\n";
+constexpr std::string_view kStackExample =
+    "\t             echo 'blocked pid_t pid; u64 lat; unsigned long[] stack' >> synthetic_events\n";
 
-// Marks: `@` where BPF traces the kernel, `#` and `%` where its types are known.
 std::string readme_text(const engine::Tracing& tracing) {
   const bool has_events = tracing.code().static_events() != nullptr;
   const bool has_types = has_events && std::ranges::any_of(tracing.code().targets(), [](engine::TracedTarget* target) {
                            return target->known_env().type_source() != target::TypeSource::None;
                          });
-  std::string text(kReadme);
-  const auto fill = [&](std::string_view before, char mark, std::string_view with) {
-    text.replace(text.find(mark, text.find(before)), 1, with);
-  };
-  fill("-:[<group>/][<event>]", '@', runs_bpf(tracing) ? kKernelProbes : "");
-  fill("$retval, $comm, $arg<N>", '#', has_types ? kArgumentNames : "");
-  fill("symstr, ", '%', has_types ? kDentries : "");
-  return text;
+  const dialect::Dialect& forms = tracing.options().check.dialect;
+  const auto where = [](bool is_there, std::string_view text) { return is_there ? text : std::string_view(); };
+  const bool has_stacks = forms.has(dialect::Feature::StacktraceFields);
+  return fmt::format(kReadme, fmt::arg("kernel_probes", where(runs_bpf(tracing), kKernelProbes)),
+                     fmt::arg("argument_names", where(has_types, kArgumentNames)),
+                     fmt::arg("dentries", where(has_types, "%pd/%pD, ")),
+                     fmt::arg("character", where(forms.has(dialect::Feature::CharType), "char, ")),
+                     fmt::arg("no_hitcount", where(forms.has(dialect::Feature::HideHitcount), kNoHitcount)),
+                     fmt::arg("fields", has_stacks ? kFieldsWithStacks : kFields),
+                     fmt::arg("stack_example", where(has_stacks, kStackExample)));
 }
 
 }  // namespace

@@ -225,5 +225,26 @@ TEST_F(TreeTest, PidsAndCpusGate) {
   EXPECT_THAT(text, Not(HasSubstr("fd=3\n")));
 }
 
+// Programs learn from README which forms they may write.
+TEST(ReadmeTest, NamesTheFormsOfItsDialect) {
+  const auto readme_of = [](const dialect::Dialect& forms) {
+    FakeTarget target;
+    engine::TracingOptions options;
+    options.check.dialect = forms;
+    engine::Tracing tracing({&target}, options);
+    Tree tree(tracing);
+    return tracing_dir(tree)->read("README").value();
+  };
+  const std::string old = readme_of(dialect::Dialect::extended(dialect::Kernel::Linux6_1));
+  for (const char* const newer : {"common_stacktrace", "unsigned long[]", "nohitcount", "char, "})
+    EXPECT_THAT(old, Not(HasSubstr(newer)));
+  EXPECT_THAT(old, HasSubstr("fields: of the event, stacktrace,"));
+  const std::string all = readme_of(dialect::Dialect::superset());
+  for (const char* const text : {"can be any field, or the special string 'common_stacktrace'\n",
+                                 "unsigned long[] stack", "\t               [:nohitcount]\n",
+                                 "x8/16/32/64, char, string, symbol,\n", "symstr, <type>\\[<array-size>\\]\n"})
+    EXPECT_THAT(all, HasSubstr(text));
+}
+
 }  // namespace
 }  // namespace kevt::tree

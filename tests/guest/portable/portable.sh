@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # portable.sh KEVTRACE: scripts that name types, compiled here with the types of Linux 6.1, run on three kernels by a
-# kevtrace that has no LLVM beside it. 77: there is no guest.
+# kevtrace that has no LLVM beside it; with KEVT_SAMPLE (../on_kernels) on one of them. 77: there is no guest.
 set -euo pipefail
 kevtrace=$(readlink -f "$1")
 here=$(cd "$(dirname "$0")" && pwd)
@@ -55,8 +55,10 @@ target kernel
 p:users vfs_read users=file->f_count.counter
 K
 
+kernels=(6.1 6.12 7.2)
+[ -z "${KEVT_SAMPLE:-}" ] || kernels=("${kernels[KEVT_SAMPLE % 3]}")
 failed=0
-for kernel in 6.1 6.12 7.2; do
+for kernel in "${kernels[@]}"; do
   echo "== compiled for 6.1, run on $kernel"
   status=0
   "$guest" --kernel "$kernel" -- python3 -B "$here/in_guest.py" "$folder" || status=$?
