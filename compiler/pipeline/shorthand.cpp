@@ -3,9 +3,11 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/pipeline/file_function.h"
 #include "compiler/pipeline/place_glob.h"
 #include "compiler/pipeline/source_line.h"
 #include "compiler/pipeline/usdt.h"
+#include "compiler/pipeline/words.h"
 
 namespace kevt::pipeline {
 
@@ -19,7 +21,10 @@ std::optional<std::string> joined_place(std::string_view line) {
   const std::size_t head_ends = line.find_first_of(kBlanks, head);
   const std::size_t place = line.find_first_not_of(kBlanks, head_ends);
   if (head_ends == std::string_view::npos || place == std::string_view::npos) return std::nullopt;
-  if (line[place] == '/') return std::nullopt;  // brackets of a path are a reference counter's
+  const std::size_t colon = line.find(':', place);
+  const bool is_offset =
+      colon != std::string_view::npos && colon + 1 < line.size() && line[colon + 1] >= '0' && line[colon + 1] <= '9';
+  if (line[place] == '/' && is_offset) return std::nullopt;  // brackets behind an offset are a reference counter's
   std::string joined(line.substr(0, place));
   int open = 0;
   bool has_blanks = false;
@@ -40,7 +45,9 @@ std::optional<std::string> joined_place(std::string_view line) {
 
 std::optional<model::EventName> shorthand_event(std::string_view line) {
   auto marker = nameless_usdt(line);
-  return marker ? marker : nameless_line(line);
+  if (marker) return marker;
+  auto of_line = nameless_line(line);
+  return of_line ? of_line : nameless_file_function(line);
 }
 
 std::string_view what_shorthand_means(std::string_view line) {
@@ -48,6 +55,8 @@ std::string_view what_shorthand_means(std::string_view line) {
     return "`FILE:PROVIDER:NAME` is a marker (USDT): `run`, `mount` and `explain` know its places in the program";
   if (line_in(line))
     return "`FILE:SOURCE:LINE` is a line of the source: `run`, `mount` and `explain` know its places in the program";
+  if (function_in_file(place_in(line)))
+    return "`PATH:FUNCTION` is a function of a file: `run`, `mount` and `explain` know its offset in the file";
   return "";
 }
 
@@ -60,6 +69,8 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   if (!markers || *markers) return markers;
   auto lines = expand_line(whole, env);
   if (!lines || *lines) return lines;
+  auto function = expand_file_function(whole, env);
+  if (!function || *function) return function;
   if (joined) return std::vector<std::string>{*joined};
   if (globs == Globs::OfNamedFiles && (env.is_running_kernel() || !names_file(line))) return std::nullopt;
   return expand_place_glob(line, env);

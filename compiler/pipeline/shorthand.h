@@ -3,6 +3,7 @@
 //
 //   p:ev app:provider:marker n=$arg1          uprobes at all places of the marker (usdt.h)
 //   p:ev app:shapes.c:42 scale s->w            uprobes at all places of the line, with its variables (source_line.h)
+//   p:ev /usr/bin/app:area_of s->w             a uprobe at the function's first instruction (file_function.h)
 //   p libc:*alloc n=%di                       a line for each function that matches (place_glob.h)
 //   p:ev app:Shape::scale(int, double)        a name of the source, with blanks between its parentheses
 #pragma once
@@ -20,9 +21,9 @@
 
 namespace kevt::pipeline {
 
-// The event of a definition without a name whose place is a marker or a line; nullopt for every other definition.
+// The event of a definition without a name whose place is one of the first three; nullopt for every other definition.
 std::optional<model::EventName> shorthand_event(std::string_view line);
-// If the definition's place is a marker or a line, a sentence that says so; else empty.
+// If the definition's place is a marker, a line or a function of a file, a sentence that says so; else empty.
 std::string_view what_shorthand_means(std::string_view line);
 
 // Which globs in places are expanded. The files of a mount answer as a kernel's do, and a kernel refuses each of them:

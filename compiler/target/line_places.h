@@ -76,6 +76,10 @@ struct LineQuestion {
   std::uint32_t line = 0;
   std::vector<std::string> names;  // of the variables that are looked for, also global ones
   bool all_locals = false;         // all parameters and local variables that are in sight
+  // The first instruction of the function `source` is meant, where its parameters are as they are passed.
+  bool at_entry = false;
+  // At the entry: arguments are asked for by their numbers, as C passes them, which not every language does.
+  bool asks_for_arguments = false;
 };
 
 }  // namespace kevt::target

@@ -48,6 +48,12 @@ struct Program {
   std::vector<std::uint64_t> places;  // offsets of the bytes that may change
 };
 
+void try_paths(const std::string& name, const LinePlace& place, const TypeTable& types) {
+  for (const char* behind : {"", "->id", ".x", "[1]", "[1].x", "->next->label"})
+    for (const char* type : {"", ":string", ":u32"})
+      (void)kevt::pipeline::fetch_of_path(name + behind, type, place, types);
+}
+
 void ask(const std::string& path) {
   const auto image = ElfImage::open(path);
   require(image.has_value());
@@ -62,11 +68,13 @@ void ask(const std::string& path) {
         for (const SourceVariable& one : place.variables) {
           require(found->types->strip(one.type) < found->types->size());
           require(one.location.can_be_read() || !one.location.why.empty());
-          for (const char* path : {"", "->id", ".x", "[1]", "[1].x", "->next->label"})
-            for (const char* type : {"", ":string", ":u32"})
-              (void)kevt::pipeline::fetch_of_path(one.name + path, type, place, *found->types);
+          try_paths(one.name, place, *found->types);
         }
     }
+    const auto entry = places.find(*image, "/app", {.source = source, .all_locals = true, .at_entry = true});
+    if (entry)
+      for (const SourceVariable& one : entry->places.front().variables)
+        try_paths(one.name, entry->places.front(), *entry->types);
     (void)places.list(*image, source, 1, 100);
   }
   DebugTypes types(path);

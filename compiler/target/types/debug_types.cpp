@@ -450,21 +450,21 @@ DebugTypes::DebugTypes(DebugTypes&&) noexcept = default;
 DebugTypes& DebugTypes::operator=(DebugTypes&&) noexcept = default;
 DebugTypes::~DebugTypes() = default;
 
+std::expected<TypeId, std::string> DebugTypes::State::prototype_at(Dwarf_Addr address, std::string_view name) {
+  if (!dwarf) return std::unexpected(why);
+  if (const auto known_one = functions.find(address); known_one != functions.end()) return known_one->second;
+  auto unit = unit_of(address);
+  Dwarf_Die die;
+  if (!unit || !find_function(*unit, address, 0, die))
+    return std::unexpected(fmt::format("the debug information does not describe `{}`", name));
+  return functions.emplace(address, add_prototype(die)).first->second;
+}
+
 std::expected<FunctionTypes, TypesError> DebugTypes::function_at(ImageAddr address, std::string_view name) {
-  const auto missing = [](std::string why) {
-    return std::unexpected(TypesError{TypesFailure::Missing, std::move(why)});
-  };
-  if (!state_->dwarf) return missing(state_->why);
-  auto known = state_->functions.find(address.value);
-  if (known == state_->functions.end()) {
-    auto unit = state_->unit_of(address.value);
-    Dwarf_Die die;
-    if (!unit || !find_function(*unit, address.value, 0, die))
-      return missing(fmt::format("the debug information does not describe `{}`", name));
-    known = state_->functions.emplace(address.value, state_->add_prototype(die)).first;
-  }
-  FunctionTypes found{.table = &state_->table, .prototype = known->second};
-  for (const Member& parameter : state_->table.members(state_->table.type(known->second)))
+  const auto prototype = state_->prototype_at(address.value, name);
+  if (!prototype) return std::unexpected(TypesError{TypesFailure::Missing, prototype.error()});
+  FunctionTypes found{.table = &state_->table, .prototype = *prototype};
+  for (const Member& parameter : state_->table.members(state_->table.type(*prototype)))
     found.parameters += parameter.name != 0 || parameter.type != 0 ? 1 : 0;
   return found;
 }

@@ -5,8 +5,10 @@
 
 #include <cstdint>
 #include <deque>
+#include <expected>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 
@@ -38,6 +40,8 @@ struct DebugTypes::State {
   void convert_members(Dwarf_Die& die, Type& type);
   void convert_names(Dwarf_Die& die, Type& type);
   void convert_array(Dwarf_Die& die, Type& type);
+  // The prototype of the function that begins there, its parameters numbered; an error says why there is none.
+  std::expected<TypeId, std::string> prototype_at(Dwarf_Addr address, std::string_view name);
   TypeId add_prototype(Dwarf_Die& die);
   Type parameters_of(Dwarf_Die& die);
   void number_parameters(TypeId prototype, bool is_rust);

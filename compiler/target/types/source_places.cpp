@@ -14,6 +14,7 @@
 #include <set>
 #include <utility>
 
+#include "common/error.h"
 #include "compiler/target/elf/elf_sections.h"
 #include "compiler/target/elf/file_contents.h"
 #include "compiler/target/elf/private_elf.h"
@@ -97,6 +98,8 @@ struct SourcePlaces::State {
   void add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions);
   std::vector<Dwarf_Die> units_with(const std::string& file);
   std::vector<LinePlace> places_of(const ElfImage& image, const FileLine& line, const LineQuestion& question);
+  std::expected<LinePlace, LookupError> entry_of(const ElfImage& image, const LineQuestion& question);
+  std::expected<void, LookupError> add_parameters(LinePlace& place, const LineQuestion& question);
   std::vector<std::string> lines_near(const FileLine& line);
   LookupError no_place(const FileLine& line);
 
@@ -336,6 +339,103 @@ std::vector<LinePlace> SourcePlaces::State::places_of(const ElfImage& image, con
   return sorted;
 }
 
+namespace {
+
+// Where the x86-64 ABI passes a parameter that number_parameters() (debug_types.cpp) has numbered.
+VariableLocation passed_location(const TypeTable& types, const Member& parameter) {
+  constexpr std::uint32_t kWord = 8;
+  const auto general = [](std::uint32_t number) -> VariableLocation {
+    const ArgumentLocation where = argument_location(number);
+    if (!where.in_register) return {.base = VariableLocation::Base::Register, .reg = "sp", .offset = where.offset};
+    const auto names = register_names();
+    const auto name =
+        std::ranges::find_if(names, [&](std::string_view one) { return register_offset(one) == where.offset; });
+    return {.base = VariableLocation::Base::Register, .reg = std::string(*name), .is_value = true};
+  };
+  if (parameter.bit_size != 0)
+    return {.base = VariableLocation::Base::Register,
+            .reg = vector_register_name(parameter.bit_size - 1),
+            .is_value = true};
+  if (parameter.bit_offset == 0)
+    return {.why = "it is passed in no register that is known; what lies on the stack is `+8(%sp)` and on"};
+  const Type& type = types.type(types.strip(parameter.type));
+  const bool is_structure = type.kind == TypeClass::Struct || type.kind == TypeClass::Union;
+  if (!is_structure || type.bytes <= kWord) return general(parameter.bit_offset);
+  VariableLocation whole{.base = VariableLocation::Base::Pieces};
+  for (std::uint32_t at = 0; at < type.bytes; at += kWord) {
+    whole.pieces.push_back(general(parameter.bit_offset + at / kWord));
+    whole.pieces.back().bytes = kWord;
+  }
+  return whole;
+}
+
+}  // namespace
+
+// The parameters that are asked for, where they are before the function's first instruction has run. Location lists of
+// debug information do not tell: without optimization they name the stack's place that a parameter has later.
+std::expected<void, LookupError> SourcePlaces::State::add_parameters(LinePlace& place, const LineQuestion& question) {
+  const auto prototype = types->prototype_at(place.address, place.function);
+  if (!prototype) return std::unexpected(LookupError{.why = prototype.error()});
+  const TypeTable& table = types->table;
+  for (const Member& parameter : table.members(table.type(*prototype))) {
+    const std::string name(table.name(parameter.name));
+    if (name.empty() || (!question.all_locals && std::ranges::find(question.names, name) == question.names.end()))
+      continue;
+    place.variables.push_back(
+        {.name = name, .type = parameter.type, .is_parameter = true, .location = passed_location(table, parameter)});
+  }
+  return {};
+}
+
+namespace {
+
+// Functions with similar names, or those of that name with other parameters.
+LookupError near_functions(const ElfImage& image, std::string_view wanted) {
+  if (const std::string_view plain = qualified_name(wanted); plain != wanted) {
+    LookupError overloads;
+    for (const ElfSymbol& symbol : image.find_functions_of_source(plain))
+      overloads.candidates.push_back(source_name(symbol.name));
+    if (!overloads.candidates.empty()) return overloads;
+  }
+  NearMisses near(wanted);
+  for (const ElfSymbol& symbol : image.symbols()) {
+    if (symbol.kind == SymbolKind::Object) continue;
+    const std::string name = may_be_mangled(symbol.name) ? source_name(symbol.name) : std::string();
+    near.consider(name.empty() ? symbol.name : qualified_name(name), "");
+  }
+  return {.candidates = near.best()};
+}
+
+}  // namespace
+
+std::expected<LinePlace, LookupError> SourcePlaces::State::entry_of(const ElfImage& image,
+                                                                    const LineQuestion& question) {
+  auto found = image.find_functions(question.source);
+  if (found.empty()) found = image.find_functions_of_source(question.source);
+  if (found.empty()) return std::unexpected(near_functions(image, question.source));
+  if (found.size() > 1) {
+    LookupError several{LookupFailure::NotUnique, {}};
+    for (const ElfSymbol& symbol : found)
+      if (const auto offset = image.file_offset(symbol.address))
+        several.candidates.push_back(fmt::format("{}:{:#x}", question.module, offset->value));
+    return std::unexpected(std::move(several));
+  }
+  if (found.front().kind == SymbolKind::IFunc)
+    return std::unexpected(LookupError{.why = "which of its variants runs is chosen when a program starts (an IFUNC); "
+                                              "`kevtrace list` shows their names"});
+  const ImageAddr address = found.front().address;
+  const auto offset = image.file_offset(address);
+  if (!offset || !image.is_executable(address))
+    return std::unexpected(LookupError{.why = "the file has no code there"});
+  const bool names_any = question.all_locals || !question.names.empty();
+  if (image.is_go() && (names_any || question.asks_for_arguments))
+    return std::unexpected(LookupError{.why = "`$argN` and names are arguments as C passes them; Go's are in %ax %bx "
+                                              "%cx %di %si %r8 %r9 %r10 %r11, in this order"});
+  LinePlace place{.offset = offset->value, .address = address.value, .function = std::string(question.source)};
+  if (names_any) KEVT_TRY(add_parameters(place, question));
+  return place;
+}
+
 // The nearest lines of the file that have code, ascending.
 std::vector<std::string> SourcePlaces::State::lines_near(const FileLine& line) {
   constexpr std::size_t kMost = 3;
@@ -369,6 +469,13 @@ SourcePlaces::~SourcePlaces() = default;
 
 std::expected<LinePlaces, LookupError> SourcePlaces::find(const ElfImage& image, std::string_view path,
                                                           const LineQuestion& question) {
+  if (question.at_entry) {
+    LinePlaces entry;
+    entry.places.push_back(KEVT_TRY(state_->entry_of(image, question)));
+    entry.places.front().path = path;
+    entry.types = std::shared_ptr<const TypeTable>(state_->types, &state_->types->table);
+    return entry;
+  }
   if (!state_->types->dwarf) return std::unexpected(LookupError{.why = state_->types->why});
   const auto line = state_->line_meant(image, question.source, question.line);
   if (!line) return std::unexpected(line.error());

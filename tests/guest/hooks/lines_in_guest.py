@@ -1,4 +1,4 @@
-"""Runs in the guest: lines of the source by bpf, and what is listed of them given to the kernel itself.
+"""Runs in the guest: lines of the source and functions of files by bpf, and what is listed of them given to the kernel itself.
 
 lines_in_guest.py KEVTRACE COLD MARKED; lines0 and lines2 are beside MARKED.
 """
@@ -79,6 +79,20 @@ def meant(program):
     return listed
 
 
+def test_functions_of_files():
+    """PATH:FUNCTION, with parameters as they are passed, without optimization too; what bpf cannot read is refused."""
+    for name in ('lines0', 'lines2'):
+        program = os.path.join(FOLDER, name)
+        status, out, err = run(['p:entry %s:area_of x=s->at.x scale s->label:string second=$arg2:s32' % program, 'r:back %s:area_of got=$retval:s32' % program,
+                                'p:sum %s:sum_to $arg*' % program], [], program, str(ROUNDS))
+        check(status == 0, '%s, by function: status %d %s' % (name, status, err))
+        areas = said(out, 'area')
+        check([[int(r['x']) * int(r['scale']), r['label'], r['second']] for r in records(out, 'entry')] == [[int(one[0]), '"first"', '3'] for one in areas],
+              '%s, by function: %s' % (name, records(out, 'entry')))
+        check([r['got'] for r in records(out, 'back')] == [one[2] for one in areas], '%s: returned %s' % (name, records(out, 'back')))
+        check([int(r['n']) for r in records(out, 'sum')] == [r + 2 for r in range(1, ROUNDS + 1)], '%s: all parameters %s' % (name, records(out, 'sum')))
+
+
 def test_the_kernel_takes_what_is_meant():
     """The kernel's own uprobes give the same records."""
     for name in ('lines0', 'lines2'):
@@ -98,5 +112,6 @@ def test_the_kernel_takes_what_is_meant():
 
 
 test_run()
+test_functions_of_files()
 test_the_kernel_takes_what_is_meant()
 sys.exit(bool(failures))

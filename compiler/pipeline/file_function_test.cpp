@@ -1,0 +1,88 @@
+#include "compiler/pipeline/file_function.h"
+
+#include <gmock/gmock.h>
+
+#include "compiler/pipeline/shorthand.h"
+#include "compiler/target/fixed_target.h"
+
+namespace kevt::pipeline {
+namespace {
+
+using testing::HasSubstr;
+
+TEST(FileFunctionTest, IsAPathAndAName) {
+  const auto parts = [](std::string_view place) -> std::string {
+    const auto name = function_in_file(place);
+    return name ? std::string(name->path) + "|" + std::string(name->function) + "|" + std::string(name->offset) + "|" +
+                      std::string(name->behind)
+                : "none";
+  };
+  EXPECT_EQ(parts("/bin/app:main"), "/bin/app|main||");
+  EXPECT_EQ(parts("/bin/app:main+0x8"), "/bin/app|main|+0x8|");
+  EXPECT_EQ(parts("/bin/app:main%return"), "/bin/app|main||%return");
+  EXPECT_EQ(parts("/bin/app:ns::Shape<int>::area(int,double)+4"), "/bin/app|ns::Shape<int>::area(int,double)|+4|");
+  EXPECT_EQ(parts("/bin/app:Shape::operator+(Shape const&)"), "/bin/app|Shape::operator+(Shape const&)||");
+  EXPECT_EQ(parts("./app:main"), "./app|main||");
+  for (const char* const other : {"/bin/app:0x10", "/bin/app:10(0x20)", "/bin/app",
+                                  "/bin/app:", "Shape::operator/(int)", "libc:malloc", "malloc", ""})
+    EXPECT_EQ(parts(other), "none") << other;
+}
+
+TEST(FileFunctionTest, NamesItsEvent) {
+  const auto name = [](std::string_view line) {
+    const auto event = shorthand_event(line);
+    return event ? event->system + "/" + event->event : "none";
+  };
+  EXPECT_EQ(name("p /bin/app:main"), "uprobes/main");
+  EXPECT_EQ(name("r /bin/app:main"), "uprobes/main__return");
+  EXPECT_EQ(name("p /bin/app:ns::Shape::area(int, double) w"), "uprobes/ns_Shape_area");
+  EXPECT_EQ(name("p:ev /bin/app:main"), "none");
+  EXPECT_EQ(name("p /bin/app:0x10"), "none");
+}
+
+// A path that is a file, with one function.
+class OneFile : public target::FixedTargetEnv {
+ public:
+  std::expected<target::LinePlaces, target::LookupError> find_line(
+      const target::LineQuestion& question) const override {
+    if (question.source != "area") return std::unexpected(target::LookupError{.candidates = {"areas"}});
+    target::LinePlaces found;
+    found.types = std::make_shared<target::TypeTable>();
+    found.places.push_back({.path = "/bin/app", .offset = 0x11b4, .address = 0x4011b4, .function = "area"});
+    return found;
+  }
+  target::FileStatus file_status(std::string_view path) const override {
+    return path == "/bin/app" ? target::FileStatus::Regular : target::FileStatus::Missing;
+  }
+};
+
+std::string lines_of(std::string_view line) {
+  const auto made = expand_shorthand(line, OneFile());
+  if (!made) return "! " + made.error().detail;
+  if (!*made) return "as it is";
+  std::string text;
+  for (const std::string& one : **made) text += one + "\n";
+  return text;
+}
+
+TEST(FileFunctionTest, StandsForAnOffset) {
+  EXPECT_EQ(lines_of("p:ev /bin/app:area n=$arg1 m=$arg3:s32 far=$arg8"),
+            "p:ev /bin/app:0x11b4 n=%di m=%dx:s32 far=+16(%sp)\n");
+  EXPECT_EQ(lines_of("r:ev /bin/app:area got=$retval:s32"), "r:ev /bin/app:0x11b4 got=$retval:s32\n");
+  EXPECT_EQ(lines_of("p /bin/app:area+0x10 %ax"), "p:area /bin/app:0x11c4 %ax\n");
+  EXPECT_EQ(lines_of("p /bin/app:area%return"), "p:area__return /bin/app:0x11b4%return\n");
+  EXPECT_EQ(lines_of("p:ev /bin/other:area"), "as it is") << "there is no such file";
+  EXPECT_EQ(lines_of("p:ev /bin/app:0x1234"), "as it is");
+}
+
+TEST(FileFunctionTest, SaysWhatIsWrong) {
+  EXPECT_THAT(lines_of("p:ev /bin/app:aera"), HasSubstr("`/bin/app` has no function `aera`; near it: `areas`"));
+  EXPECT_THAT(lines_of("p:ev /bin/app:a*"), HasSubstr("no glob stands behind a path"));
+  EXPECT_THAT(lines_of("p:ev /bin/app:area width"), HasSubstr("there is no variable `width`"));
+  EXPECT_THAT(lines_of("r:ev /bin/app:area width"), HasSubstr("at the entry"));
+  EXPECT_THAT(lines_of("p:ev /bin/app:area+8 width"), HasSubstr("at the entry"));
+  EXPECT_THAT(lines_of("p:ev /bin/app:area+0x"), HasSubstr("is no offset"));
+}
+
+}  // namespace
+}  // namespace kevt::pipeline
