@@ -271,7 +271,7 @@ Result<void> take_target(RunRequest& request) {
   const auto* chosen = std::get_if<model::ChosenTarget>(&target);
   if (!chosen) return {};
   run.choice = {.comms = chosen->comms, .cgroups = chosen->cgroups, .containers = chosen->containers};
-  const auto pids = session::chosen_processes(run.choice);
+  const auto pids = proc::chosen_processes(run.choice);
   if (pids.empty()) return std::unexpected(Error("the script's target, " + run.choice.text() + ": no process fits"));
   run.pids.assign(pids.begin(), pids.end());
   return {};

@@ -4,7 +4,7 @@
 
 namespace kevt::cli {
 
-void add_process_choice(CLI::App& verb, session::ProcessChoice& choice) {
+void add_process_choice(CLI::App& verb, proc::ProcessChoice& choice) {
   verb.add_option("--comm", choice.comms,
                   "trace the processes of this name, * and ? allowed, also those that come later")
       ->type_name("NAME")
@@ -18,11 +18,11 @@ void add_process_choice(CLI::App& verb, session::ProcessChoice& choice) {
       ->allow_extra_args(false);
 }
 
-void take_process_choice(const session::ProcessChoice& choice, const std::vector<std::string>& command,
+void take_process_choice(const proc::ProcessChoice& choice, const std::vector<std::string>& command,
                          std::vector<int>& pids) {
   if (choice.empty()) return;
   if (!command.empty()) throw CLI::ValidationError(choice.text(), "CMD and running processes exclude each other");
-  const auto chosen = session::chosen_processes(choice);
+  const auto chosen = proc::chosen_processes(choice);
   if (chosen.empty()) throw CLI::RuntimeError(choice.text() + ": no process fits", kFailed);
   pids.insert(pids.end(), chosen.begin(), chosen.end());
 }

@@ -272,18 +272,25 @@ void add_list(CLI::App& app, ListOptions& list) {
       "--regs", [&] { list.what = What::Registers; }, "registers a fetch-arg can name, and their role");
   verb->add_flag_callback(
       "--types", [&] { list.what = What::Types; }, "types of fetch-args");
+  verb->add_option("--pid", list.pids, "a running process: its program, libraries and JIT code")
+      ->type_name("PID")
+      ->delimiter(',')
+      ->check(CLI::PositiveNumber)
+      ->allow_extra_args(false);
   verb->add_flag("-v,--verbose", list.verbose, "how each would be armed, and why not by a jump");
   verb->add_option("GLOB|FILE", list.words, "with a `/`: a program or library; without: names to list, * and ? allowed")
       ->type_name("");
   add_footer(
       *verb,
       R"(One function a line, in the order of symbols: NAME  0xADDRESS  SIZE (of the file, as nm prints them). Of C++ and Rust
-the name of the source stands behind; a definition takes either.
+the name of the source stands behind; a definition takes either. Of what a JIT compiler has made (`jit:NAME`) the address
+is that in the process, and behind it stands what the compiler calls it.
 
 examples:
   kevtrace list /usr/bin/sqlite3
   kevtrace list 'open*' /usr/lib/x86_64-linux-gnu/libc.so.6 -v
   kevtrace list --usdt 'python:gc*' /usr/bin/python3.11
+  kevtrace list --pid 4711 '*fib*'
   kevtrace list -L area_of ./shapes
   kevtrace list -L shapes.c:30-50 ./shapes
   kevtrace list --types)");

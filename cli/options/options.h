@@ -62,6 +62,7 @@ struct CompileOptions {
 struct ListOptions {
   enum class What : std::uint8_t { Functions, Usdt, Lines, Events, Registers, Types } what = What::Functions;
   std::vector<std::string> words;  // with '/': a program or library; else names to list, may have * and ?
+  std::vector<std::int32_t> pids;  // processes whose program, libraries and JIT code are meant, too
   bool verbose = false;
 };
 

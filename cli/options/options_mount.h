@@ -25,7 +25,7 @@ struct MountVerbOptions {
   bool nonempty = false;                   // DIR may hold files
   RunOptions defined;                      // only events, filters, triggers: from the start
   std::vector<int> pids;                   // running processes, instead of a command
-  session::ProcessChoice choice;           // likewise, also those that come later
+  proc::ProcessChoice choice;              // likewise, also those that come later
   std::vector<std::string> command;
 };
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "runtime-user/session/process_choice.h"
+#include "common/process_choice.h"
 
 namespace kevt::cli {
 
@@ -41,7 +41,7 @@ struct RunOptions : InstanceOptions {
   std::string runtime = "auto";
   std::string with_kernel;              // the runtime that traces the kernel beside programs; empty: it is not traced
   std::vector<int> pids;                // running processes, instead of a command
-  session::ProcessChoice choice;        // likewise, also those that come later
+  proc::ProcessChoice choice;           // likewise, also those that come later
   bool follow = false;                  // also trace what they or their children exec
   std::vector<std::string> injections;  // EVENT:ret=VALUE …
   bool unsafe = false;                  // allows injections, which change what the program does

@@ -17,6 +17,7 @@
 #include <map>
 #include <set>
 #include <sstream>
+#include <utility>
 
 #include "cli/definitions/list_lines.h"
 #include "cli/definitions/list_words.h"
@@ -29,6 +30,8 @@
 #include "compiler/target/elf/source_names.h"
 #include "compiler/target/elf/usdt.h"
 #include "compiler/target/near_misses.h"
+#include "compiler/target/process/jit_code.h"
+#include "compiler/target/process/process_map.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::cli {
@@ -68,12 +71,24 @@ std::vector<Row> functions_of(const target::ElfImage& image, const std::vector<s
   for (const target::ElfSymbol& symbol : image.symbols()) {
     if (symbol.kind == target::SymbolKind::Object) continue;
     std::string name(symbol.name), in_source = target::source_name(symbol.name);
+    if (image.is_jit()) {
+      in_source = std::exchange(name, target::jit_function_name(name));
+      if (name.empty() || name == in_source) name = std::exchange(in_source, "");
+    }
     if (!matches(name, patterns) && (in_source.empty() || !matches_source(in_source, patterns))) continue;
     if (symbol.versioning == target::SymbolVersion::Hidden) name += fmt::format("@{}", symbol.version);
     rows.insert(
         {std::move(name), symbol.address, symbol.size, symbol.kind == target::SymbolKind::IFunc, std::move(in_source)});
   }
-  return {rows.begin(), rows.end()};
+  std::vector<Row> listed;
+  for (const Row& row : rows) {
+    // What a JIT compiler has made is there by its name and by its line of the perf map, which tells more.
+    const bool is_again = image.is_jit() && !listed.empty() && listed.back().in_source.empty() &&
+                          listed.back().name == row.name && listed.back().address == row.address;
+    if (is_again) listed.pop_back();
+    listed.push_back(row);
+  }
+  return listed;
 }
 
 std::string how_armed(const x86::SitePlan& plan) {
@@ -157,13 +172,49 @@ std::string which_file(const std::vector<std::string>& words) {
          "/usr/lib/x86_64-linux-gnu/libc.so.6` (a word with a `/` is a file)";
 }
 
+// A file, or the code that JIT compilers have made in a process.
+struct Listed {
+  std::string name;
+  Result<target::ElfImage> image;
+};
+
+struct Asked {
+  std::vector<std::string> patterns;
+  std::vector<Listed> images;
+
+  bool is_several() const { return images.size() > 1; }
+};
+
+void add_images_of(std::int32_t pid, std::vector<Listed>& images) {
+  const auto maps = target::read_maps(pid);
+  if (!maps) return images.push_back({"", std::unexpected(maps.error())});
+  for (const target::LoadedObject& object : target::loaded_objects(*maps))
+    if (const std::string path = target::readable_path(pid, object); !path.empty())
+      images.push_back({object.path, target::ElfImage::open(path)});
+  auto jit = target::read_jit_code(pid, *maps, {});
+  if (!jit) return images.push_back({"", std::unexpected(jit.error())});
+  if (*jit) images.push_back({fmt::format("{} of process {}", target::kJitModule, pid), std::move((*jit)->image)});
+}
+
+Asked asked_images(const ListOptions& options) {
+  Asked asked;
+  for (const std::string& word : options.words) {
+    if (word.contains('/'))
+      asked.images.push_back({word, target::ElfImage::open(word)});
+    else
+      asked.patterns.push_back(word);
+  }
+  for (const std::int32_t pid : options.pids) add_images_of(pid, asked.images);
+  return asked;
+}
+
 // Suggests existing names that are close to those asked for.
-std::string near_names(const std::vector<std::string>& files, const std::vector<std::string>& patterns) {
+std::string near_names(const Asked& asked) {
+  const auto& [patterns, images] = asked;
   std::string all;
   for (const std::string& pattern : patterns) {
     target::NearMisses misses(pattern);
-    for (const std::string& file : files) {
-      const auto image = target::ElfImage::open(file);
+    for (const auto& [_, image] : images) {
       if (!image) continue;
       const auto& symbols = image->symbols();
       if (image->problem()) continue;
@@ -177,26 +228,16 @@ std::string near_names(const std::vector<std::string>& files, const std::vector<
   return has_glob ? "" : fmt::format("; a part of a name: `*{}*`", patterns.front());
 }
 
-struct Asked {
-  std::vector<std::string> files, patterns;
-};
-
-Asked files_and_patterns(const std::vector<std::string>& words) {
-  Asked asked;
-  for (const std::string& word : words) (word.contains('/') ? asked.files : asked.patterns).push_back(word);
-  return asked;
-}
-
 int list_functions(const ListOptions& options, const Reporter& report) {
-  const auto [files, patterns] = files_and_patterns(options.words);
-  if (files.empty()) {
+  const Asked asked = asked_images(options);
+  const auto& [patterns, images] = asked;
+  if (images.empty()) {
     report.error(which_file(patterns));
     return kUsage;
   }
   int status = kOk;
   std::size_t found = 0;
-  for (const std::string& file : files) {
-    auto image = target::ElfImage::open(file);
+  for (const auto& [name, image] : images) {
     if (!image) {
       report.error(image.error());
       status = kFailed;
@@ -205,7 +246,8 @@ int list_functions(const ListOptions& options, const Reporter& report) {
     const std::vector<Row> rows = functions_of(*image, patterns);
     if (!can_be_believed(*image, report, status)) continue;
     found += rows.size();
-    if (files.size() > 1) print("{}:\n", file);
+    if (rows.empty() && asked.is_several() && !patterns.empty()) continue;
+    if (asked.is_several()) print("{}:\n", name);
     if (options.verbose)
       print_planned(*image, rows);
     else
@@ -214,7 +256,7 @@ int list_functions(const ListOptions& options, const Reporter& report) {
   }
   if (status == kOk && found == 0) {
     report.error(patterns.empty() ? "no function has a name there; an address works: FILE:0xOFFSET"
-                                  : "no function of that name there" + near_names(files, patterns));
+                                  : "no function of that name there" + near_names(asked));
     return kFailed;
   }
   return status;
@@ -228,16 +270,17 @@ struct UsdtRow {
 };
 
 int list_usdt(const ListOptions& options, const Reporter& report) {
-  const auto [files, patterns] = files_and_patterns(options.words);
-  if (files.empty()) {
+  const Asked asked = asked_images(options);
+  const auto& [patterns, images] = asked;
+  if (images.empty()) {
     report.error(which_file(patterns));
     return kUsage;
   }
   int status = kOk;
   std::size_t found = 0;
-  for (const std::string& file : files) {
-    auto image = target::ElfImage::open(file);
-    auto markers = image ? target::read_usdt_markers(*image) : std::unexpected(std::move(image.error()));
+  for (const auto& [file, image] : images) {
+    if (image && image->is_jit()) continue;
+    auto markers = image ? target::read_usdt_markers(*image) : std::unexpected(image.error());
     if (!markers) {
       report.error(markers.error());
       status = kFailed;
@@ -252,7 +295,8 @@ int list_usdt(const ListOptions& options, const Reporter& report) {
       row.has_semaphore = row.has_semaphore || marker.semaphore;
     }
     found += rows.size();
-    if (files.size() > 1) print("{}:\n", file);
+    if (rows.empty() && asked.is_several() && !patterns.empty()) continue;
+    if (asked.is_several()) print("{}:\n", file);
     for (const auto& [name, row] : rows)
       print("{}  {} place{}{}  {}\n", name, row.places, row.places == 1 ? "" : "s",
             row.has_semaphore ? "  semaphore" : "", row.arguments);

@@ -26,6 +26,7 @@
 #include "common/abi/probe.h"
 #include "common/print.h"
 #include "common/proc.h"
+#include "common/process_choice.h"
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/place_glob.h"
 #include "compiler/target/process/jit_code.h"
@@ -33,7 +34,6 @@
 #include "runtime-user/session/interrupts.h"
 #include "runtime-user/session/keeper.h"
 #include "runtime-user/session/launch.h"
-#include "runtime-user/session/process_choice.h"
 #include "runtime-user/session/stored_code.h"
 #include "runtime-user/session/supervisor.h"
 #include "runtime-user/session/traced_processes.h"
@@ -79,7 +79,7 @@ std::string armed_text(const runtime::ArmStatus& status) {
 // "pid=4711", and its number and container where it runs in namespaces of its own: "pid=4711 (7 in container
 // 3f2a5b6c7d8e)".
 std::string words_for(pid_t pid) {
-  const std::string container = session::container_of(pid), numbers = proc::status(pid, "NSpid");
+  const std::string container = proc::container_of(pid), numbers = proc::status(pid, "NSpid");
   const std::size_t last = numbers.find_last_of(" \t");
   std::string inside = last == std::string::npos ? "" : numbers.substr(last + 1);
   if (!container.empty()) inside += (inside.empty() ? "in container " : " in container ") + container;

@@ -136,9 +136,8 @@ FieldResolver::Operand FieldResolver::named(std::string_view text, std::uint32_t
                       text.substr(0, end), prototype()));
     const bool by_value = is_structure(table.type(table.strip(parameters[i].type)));
     if (by_value && end != text.size() && check_.env.type_source() == target::TypeSource::DebugInformation)
-      return report(diag::Kind::NoBtfarg, column, ENOENT,
-                    fmt::format("`{}` is passed by value: `$arg{}` has its first 8 bytes; {}", text.substr(0, end),
-                                number, prototype()));
+      return in_registers(number, table.strip(parameters[i].type),
+                          {text.substr(end + 2), column + static_cast<std::uint32_t>(end) + 2});
     // The kernel's own parameters are not counted: a tracepoint's first argument is $arg1.
     ResolvedOperand found{.base = model::ArgumentBase{.number = number - function_->first_parameter},
                           .table = &table,
@@ -147,6 +146,23 @@ FieldResolver::Operand FieldResolver::named(std::string_view text, std::uint32_t
     return follow(std::move(found), {text.substr(end + 2), column + static_cast<std::uint32_t>(end) + 2});
   }
   return report(diag::Kind::NoBtfarg, column, ENOENT, prototype());
+}
+
+// A member of a structure that argument `number` and those behind it hold, 8 bytes each.
+FieldResolver::Operand FieldResolver::in_registers(std::uint32_t number, TypeId structure, Path path) {
+  constexpr unsigned kWordBits = 64;
+  ResolvedOperand found{.table = function_->table, .type = structure};
+  std::uint32_t bits = 0;
+  bool arrow = false;
+  do {
+    if (!take_member(found, path, arrow, bits)) return std::nullopt;
+  } while (!arrow && !path.is_done);
+  const bool is_part = bits % kWordBits != 0 || found.bit_size != 0;
+  if (is_part || is_structure(found.table->type(found.type)))
+    return report(diag::Kind::NoBtfarg, found.field_column, ENOENT,
+                  is_part ? "it is a part of a register" : "it is a structure: name one of its members");
+  found.base = model::ArgumentBase{.number = number + bits / kWordBits};
+  return arrow ? follow(std::move(found), path) : std::move(found);
 }
 
 FieldResolver::Operand FieldResolver::return_value(std::string_view text, std::uint32_t column) {

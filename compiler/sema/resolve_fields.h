@@ -48,6 +48,7 @@ class FieldResolver {
 
   Operand report(diag::Kind kind, std::uint32_t column, int errno_value, std::string note = "");
   Operand named(std::string_view text, std::uint32_t column);
+  Operand in_registers(std::uint32_t number, target::TypeId structure, Path path);
   Operand current(std::string_view text, std::uint32_t column);
   Operand typecast(std::string_view text, std::uint32_t column);
   Operand per_cpu(std::string_view text, std::uint32_t column);

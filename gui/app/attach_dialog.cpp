@@ -5,6 +5,7 @@
 // since.
 #include "gui/app/attach_dialog.h"
 
+#include <QComboBox>
 #include <QDialogButtonBox>
 #include <QHeaderView>
 #include <QKeyEvent>
@@ -14,15 +15,34 @@
 #include <QShortcut>
 #include <QTreeView>
 #include <QVBoxLayout>
+#include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "gui/model/row_text.h"
 
 namespace kevt::gui {
 
+namespace {
+
+// A glob that means this name alone.
+std::string globQuoted(const std::string& name) {
+  std::string quoted;
+  for (const char c : name) {
+    if (std::string_view("*?[\\").contains(c)) quoted += '\\';
+    quoted += c;
+  }
+  return quoted;
+}
+
+}  // namespace
+
 AttachDialog::AttachDialog(QWidget* parent)
     : QDialog(parent),
       edit_(new QLineEdit(this)),
       view_(new QTreeView(this)),
+      scope_(new QComboBox(this)),
       verdict_(new QLabel(this)),
       attach_(new QPushButton(tr("Attach"), this)) {
   setWindowTitle(tr("Attach to a process"));
@@ -43,8 +63,9 @@ AttachDialog::AttachDialog(QWidget* parent)
   view_->setSortingEnabled(true);
   view_->header()->setSortIndicator(-1, Qt::AscendingOrder);  // unsorted: the youngest first
   found_.sort(-1);
-  static constexpr int kWidths[ProcessList::Columns] = {80, 160, 100, 420};
+  static constexpr int kWidths[ProcessList::Columns] = {80, 160, 100, 120, 300};
   for (int column = 0; column < ProcessList::Columns; ++column) view_->header()->resizeSection(column, kWidths[column]);
+  scope_->setAccessibleName(tr("What is traced"));
   verdict_->setWordWrap(true);
   verdict_->setTextFormat(Qt::PlainText);
   auto* buttons = new QDialogButtonBox(QDialogButtonBox::Cancel, this);
@@ -53,6 +74,7 @@ AttachDialog::AttachDialog(QWidget* parent)
   attach_->setDefault(true);
   layout->addWidget(edit_);
   layout->addWidget(view_, 1);
+  layout->addWidget(scope_);
   layout->addWidget(verdict_);
   layout->addWidget(buttons);
   const auto read = [this] {
@@ -64,11 +86,16 @@ AttachDialog::AttachDialog(QWidget* parent)
   connect(new QShortcut(QKeySequence(Qt::Key_F5), this), &QShortcut::activated, this, read);
   connect(&list_, &ProcessList::refreshed, this, &AttachDialog::takeList);
   connect(edit_, &QLineEdit::textChanged, this, &AttachDialog::find);
-  connect(view_->selectionModel(), &QItemSelectionModel::selectionChanged, this, &AttachDialog::judge);
+  connect(view_->selectionModel(), &QItemSelectionModel::selectionChanged, this, [this] {
+    offerScopes();
+    judge();
+  });
+  connect(scope_, &QComboBox::activated, this, &AttachDialog::judge);
   connect(view_, &QTreeView::activated, this, [this] { attach_->click(); });
   connect(buttons, &QDialogButtonBox::accepted, this, &QDialog::accept);
   connect(buttons, &QDialogButtonBox::rejected, this, &QDialog::reject);
   list_.refresh();
+  offerScopes();
   judge();
 }
 
@@ -98,7 +125,53 @@ QList<int> AttachDialog::chosen() const {
   return pids;
 }
 
+proc::ProcessChoice AttachDialog::choice() const {
+  const auto row = static_cast<std::size_t>(std::max(scope_->currentIndex(), 0));
+  return row < scopes_.size() ? scopes_[row] : proc::ProcessChoice();
+}
+
+// Rows for what the selected processes have in common with others. A choice that was made stays while it is offered.
+void AttachDialog::offerScopes() {
+  const QString before = scope_->currentText();
+  std::set<std::string> comms, cgroups, containers;
+  for (const QModelIndex& index : view_->selectionModel()->selectedRows()) {
+    const ProcessEntry& process = found_.at(index);
+    comms.insert(globQuoted(process.comm));
+    if (!process.cgroup.empty()) cgroups.insert(process.cgroup);
+    if (!process.container.isEmpty()) containers.insert(process.container.toStdString());
+  }
+  scope_->clear();
+  scopes_.clear();
+  const auto offer = [this](const QString& text, proc::ProcessChoice choice) {
+    scope_->addItem(text);
+    scopes_.push_back(std::move(choice));
+  };
+  const auto words = [](const std::set<std::string>& of) {
+    QStringList texts;
+    for (const std::string& one : of) texts.append(QString::fromStdString(one));
+    return texts.join(QStringLiteral(", "));
+  };
+  const auto list = [](const std::set<std::string>& of) { return std::vector<std::string>(of.begin(), of.end()); };
+  offer(tr("Trace the selected processes"), {});
+  if (!comms.empty())
+    offer(tr("Trace all called %1, also those that come later").arg(words(comms)), {.comms = list(comms)});
+  if (!containers.empty())
+    offer(tr("Trace all in container %1, also those that come later").arg(words(containers)),
+          {.containers = list(containers)});
+  if (!cgroups.empty())
+    offer(tr("Trace all in control group %1, also those that come later").arg(words(cgroups)),
+          {.cgroups = list(cgroups)});
+  scope_->setCurrentIndex(std::max(scope_->findText(before), 0));
+  scope_->setEnabled(scope_->count() > 1);
+}
+
 void AttachDialog::takeList() {
+  const bool has_containers = [this] {
+    for (int row = 0; row < list_.rowCount(); ++row)
+      if (!list_.at(row).container.isEmpty()) return true;
+    return false;
+  }();
+  view_->setColumnHidden(ProcessList::Container, !has_containers);
   find();
   QItemSelection selection;
   for (const int pid : kept_)
@@ -126,6 +199,9 @@ void AttachDialog::judge() {
   if (!refusal.isEmpty()) return verdict_->setText(QStringLiteral("⚠ ") + refusal);
   if (pids.isEmpty() && typed())
     return verdict_->setText(tr("process %1 is not in the list; it is tried").arg(typed()));
+  if (!pids.isEmpty() && !choice().empty())
+    return verdict_->setText(
+        tr("kevtrace looks ten times a second for such processes: what one does before is not traced"));
   if (pids.size() == 1)
     return verdict_->setText(
         tr("process %1 is traced where it is, and goes on when the window is closed").arg(pids[0]));

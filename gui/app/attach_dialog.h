@@ -3,9 +3,12 @@
 
 #include <QDialog>
 #include <QList>
+#include <vector>
 
+#include "common/process_choice.h"
 #include "gui/model/process_list.h"
 
+class QComboBox;
 class QLabel;
 class QLineEdit;
 class QPushButton;
@@ -20,6 +23,10 @@ class AttachDialog : public QDialog {
   explicit AttachDialog(QWidget* parent = nullptr);
   // The selected processes, or the typed pid; empty if one of them cannot be attached to.
   QList<int> chosen() const;
+  // What is to be traced instead of those: all processes of a name, container or control group, also those that come
+  // later; empty: those that are selected.
+  proc::ProcessChoice choice() const;
+  QComboBox& scope() { return *scope_; }
   QLineEdit& edit() { return *edit_; }
   QTreeView& view() { return *view_; }
   ProcessList& processes() { return list_; }
@@ -33,6 +40,7 @@ class AttachDialog : public QDialog {
   void find();
   void judge();
   void takeList();
+  void offerScopes();
   QList<int> selected(QString& refusal) const;
   int typed() const;  // 0: no pid
 
@@ -40,6 +48,8 @@ class AttachDialog : public QDialog {
   FoundProcesses found_;
   QLineEdit* edit_;
   QTreeView* view_;
+  QComboBox* scope_;
+  std::vector<proc::ProcessChoice> scopes_;  // of the rows of scope_
   QLabel* verdict_;
   QPushButton* attach_;
   QList<int> kept_;  // selected before the list was read again

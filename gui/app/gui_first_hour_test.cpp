@@ -4,6 +4,7 @@
 
 #include <QAction>
 #include <QApplication>
+#include <QComboBox>
 #include <QFile>
 #include <QImage>
 #include <QLineEdit>
@@ -439,6 +440,13 @@ TEST_F(GuiFirstHour, AttachIsAListOfProcessesThatIsSearched) {
       EXPECT_TRUE(one.command.endsWith(mark)) << qPrintable(one.command);
     }
 
+  // All of its name may be traced instead; that is offered for what is selected, and stays chosen while it is.
+  EXPECT_TRUE(dialog.choice().empty());
+  const int by_name = dialog.scope().findText("Trace all called python3, also those that come later");
+  ASSERT_GT(by_name, 0);
+  dialog.scope().setCurrentIndex(by_name);
+  EXPECT_EQ(dialog.choice().comms, std::vector<std::string>{"python3"});
+
   // One that was started since is there after a refresh.
   ASSERT_TRUE(start(later));
   EXPECT_EQ(dialog.view().model()->rowCount(), 1);
@@ -447,6 +455,9 @@ TEST_F(GuiFirstHour, AttachIsAListOfProcessesThatIsSearched) {
   WAIT_FOR(dialog.view().model()->rowCount() == 2);
   dialog.view().selectAll();
   EXPECT_EQ(dialog.chosen().size(), 2);
+  EXPECT_EQ(dialog.choice().comms, std::vector<std::string>{"python3"});
+  dialog.edit().setText("no process has this in its command line");
+  EXPECT_TRUE(dialog.choice().empty());
 
   // A number is that process, whatever other numbers it stands in; one that is not in the list is tried.
   dialog.edit().setText(QString::number(target.processId()));

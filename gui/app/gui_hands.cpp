@@ -8,6 +8,7 @@
 // follow from now on programs that a target starts are traced, too
 // script FILE [unsafe] for the next target: a script to apply before it runs (--script, --unsafe)
 //   attach PID…               processes that run
+//   attach-to comm|cgroup|container NAME   processes by what they are, also those that come later
 //   kernel RUNTIME            the kernel, by bpf or kmod
 //   define DEFINITION…        lines are typed into the editor, and applied
 //   filter EVENT TEXT         of an event, in its page
@@ -33,6 +34,7 @@
 #include <iostream>
 #include <string>
 
+#include "common/process_choice.h"
 #include "gui/app/events_panel.h"
 #include "gui/app/histogram_panel.h"
 #include "gui/app/log_panels.h"
@@ -229,6 +231,14 @@ QStringList Hands::obey(const QStringList& words) {
     QList<int> pids;
     for (const QString& pid : rest) pids.append(pid.toInt());
     return window_.attachTo(pids), afterStart();
+  }
+  if (what == "attach-to") {
+    proc::ProcessChoice choice;
+    (rest.value(0) == "comm"     ? choice.comms
+     : rest.value(0) == "cgroup" ? choice.cgroups
+                                 : choice.containers)
+        .push_back(rest.value(1).toStdString());
+    return window_.attachTo(choice), afterStart();
   }
   if (what == "define") return define(rest);
   if (what == "filter" && words.size() == 3)

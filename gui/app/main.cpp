@@ -15,6 +15,7 @@
 #include <cstdio>
 
 #include "common/controls.h"
+#include "common/process_choice.h"
 #include "common/standard_descriptors.h"
 #include "compiler/script/compiled_script.h"
 #include "gui/app/main_window.h"
@@ -60,6 +61,13 @@ struct Options {
   QCommandLineOption unsafe{QStringLiteral("unsafe"), QStringLiteral("the script may inject")};
   QCommandLineOption pid{QStringLiteral("pid"), QStringLiteral("trace running processes"),
                          QStringLiteral("PID[,PID…]")};
+  QCommandLineOption comm{QStringLiteral("comm"),
+                          QStringLiteral("trace processes of this name, also those that come later"),
+                          QStringLiteral("NAME")};
+  QCommandLineOption cgroup{QStringLiteral("cgroup"), QStringLiteral("likewise, in this control group"),
+                            QStringLiteral("PATH")};
+  QCommandLineOption container{QStringLiteral("container"), QStringLiteral("likewise, in this container"),
+                               QStringLiteral("ID")};
   QCommandLineOption follow{QStringLiteral("follow-forks"),
                             QStringLiteral("trace also the programs that the target starts or becomes by exec")};
   QCommandLineOption with_kernel{QStringLiteral("with-kernel"),
@@ -91,6 +99,15 @@ QString definitions(const QCommandLineParser& parser, const Options& options, QS
     lines.append(QString::fromUtf8(bytes));
   }
   return lines.join(QLatin1Char('\n'));
+}
+
+proc::ProcessChoice choice_in(const QCommandLineParser& parser, const Options& options) {
+  const auto values = [&](const QCommandLineOption& option) {
+    std::vector<std::string> texts;
+    for (const QString& value : parser.values(option)) texts.push_back(value.toLocal8Bit().toStdString());
+    return texts;
+  };
+  return {.comms = values(options.comm), .cgroups = values(options.cgroup), .containers = values(options.container)};
 }
 
 // Opens in the window what the command line names.
@@ -141,6 +158,8 @@ int open(MainWindow& window, const QCommandLineParser& parser, const Options& op
     for (const QString& pid : parser.value(options.pid).split(QLatin1Char(','))) pids.append(pid.toInt());
     if (pids.contains(0)) return fail(QStringLiteral("--pid: no process number: ") + parser.value(options.pid));
     window.attachTo(pids, start);
+  } else if (const proc::ProcessChoice choice = choice_in(parser, options); !choice.empty()) {
+    window.attachTo(choice, start);
   }
   return 0;
 }
@@ -173,9 +192,11 @@ int run(int argc, char** argv) {
   parser.addVersionOption();
   parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording"),
                                QStringLiteral("[FILE | -- CMD …]"));
-  parser.addOptions({options.session, options.screenshot, options.after, options.theme, options.size, options.probes,
-                     options.event, options.pid, options.follow, options.with_kernel, options.script, options.unsafe,
-                     options.tracefs, options.runtime, options.last, options.apply, options.btf, options.kallsyms});
+  parser.addOptions({options.session,   options.screenshot, options.after,       options.theme,  options.size,
+                     options.probes,    options.event,      options.pid,         options.comm,   options.cgroup,
+                     options.container, options.follow,     options.with_kernel, options.script, options.unsafe,
+                     options.tracefs,   options.runtime,    options.last,        options.apply,  options.btf,
+                     options.kallsyms});
   parser.process(app);
   const QString theme = parser.value(options.theme);
   if (theme != QLatin1String("light") && theme != QLatin1String("dark") && theme != QLatin1String("system"))

@@ -19,6 +19,10 @@ class QMenu;
 class QTemporaryDir;
 class QToolButton;
 
+namespace kevt::proc {
+struct ProcessChoice;
+}
+
 namespace kevt::gui {
 
 class CompilerService;
@@ -73,6 +77,7 @@ class MainWindow : public QMainWindow {
   enum class Start { Waits, Applies };
   void startTarget(const QStringList& command, Start start = Start::Waits);
   void attachTo(const QList<int>& pids, Start start = Start::Waits);
+  void attachTo(const proc::ProcessChoice& choice, Start start = Start::Waits);
   // The running kernel, through one of our runtimes: "bpf" or "kmod".
   void traceKernel(const QString& runtime, Start start = Start::Waits);
   // Follows our mount or the kernel's own tracefs. `pid`: the process whose functions name addresses; 0: none.

@@ -10,6 +10,7 @@
 #include <QToolButton>
 #include <cstdio>
 
+#include "common/process_choice.h"
 #include "gui/app/attach_dialog.h"
 #include "gui/app/events_panel.h"
 #include "gui/app/log_panels.h"
@@ -89,7 +90,17 @@ void MainWindow::traceKernel(const QString& runtime, Start start) {
 
 void MainWindow::askAttach() {
   AttachDialog dialog(this);
-  if (dialog.exec() == QDialog::Accepted && !dialog.chosen().isEmpty()) attachTo(dialog.chosen());
+  if (dialog.exec() != QDialog::Accepted || dialog.chosen().isEmpty()) return;
+  if (const proc::ProcessChoice choice = dialog.choice(); !choice.empty()) return attachTo(choice);
+  attachTo(dialog.chosen());
+}
+
+void MainWindow::attachTo(const proc::ProcessChoice& choice, Start start) {
+  command_.clear();
+  applies_ = start == Start::Applies;
+  leaveLive();
+  target_->attach(choice);
+  showState();
 }
 
 void MainWindow::attachTo(const QList<int>& pids, Start start) {

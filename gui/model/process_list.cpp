@@ -14,6 +14,7 @@
 #include <map>
 
 #include "common/proc.h"
+#include "common/process_choice.h"
 #include "runtime-user/runtime/inproc/process/attach_refusal.h"
 
 namespace kevt::gui {
@@ -45,6 +46,13 @@ QString user_name(uid_t uid) {
 std::uint64_t start_of(const QByteArray& stat) {
   constexpr int kWord = 19;  // behind the name
   return stat.mid(stat.lastIndexOf(')') + 2).split(' ').value(kWord).toULongLong();
+}
+
+// Its control group (cgroup v2): the line `0::PATH`; empty: it has none, or it is the root.
+std::string cgroup_of(int pid) {
+  for (const QByteArray& line : proc_file(pid, "cgroup").split('\n'))
+    if (line.startsWith("0::/") && line.size() > 4) return line.mid(3).toStdString();
+  return {};
 }
 
 // The rights of a tracer that this program starts.
@@ -90,6 +98,9 @@ std::vector<ProcessEntry> readProcesses(const std::atomic<bool>& cancelled) {
                        .name = printable(proc_file(pid, "comm")),
                        .user = user->second,
                        .command = printable(proc_file(pid, "cmdline")),
+                       .container = printable(QByteArray::fromStdString(proc::container_of(pid))),
+                       .comm = proc::comm(pid),
+                       .cgroup = cgroup_of(pid),
                        .refusal = refusal_of(pid, uid, allowance),
                        .started = start_of(stat)};
     if (entry.command.isEmpty()) entry.command = QLatin1Char('[') + entry.name + QLatin1Char(']');
@@ -142,6 +153,8 @@ QVariant ProcessList::data(const QModelIndex& index, int role) const {
       return process.name;
     case User:
       return process.user;
+    case Container:
+      return process.container;
     case Command:
       return process.command;
   }
@@ -149,7 +162,7 @@ QVariant ProcessList::data(const QModelIndex& index, int role) const {
 }
 
 QVariant ProcessList::headerData(int section, Qt::Orientation orientation, int role) const {
-  static const char* const kNames[] = {"PID", "Name", "User", "Command line"};
+  static const char* const kNames[] = {"PID", "Name", "User", "Container", "Command line"};
   if (orientation != Qt::Horizontal || role != Qt::DisplayRole || section < 0 || section >= Columns) return {};
   return tr(kNames[section]);
 }
@@ -177,7 +190,8 @@ bool FoundProcesses::filterAcceptsRow(int row, const QModelIndex&) const {
   const QString pid = QString::number(process.pid);
   return std::ranges::all_of(words_, [&](const QString& word) {
     return pid.contains(word) || process.name.contains(word, Qt::CaseInsensitive) ||
-           process.user.contains(word, Qt::CaseInsensitive) || process.command.contains(word, Qt::CaseInsensitive);
+           process.user.contains(word, Qt::CaseInsensitive) || process.container.contains(word, Qt::CaseInsensitive) ||
+           process.command.contains(word, Qt::CaseInsensitive);
   });
 }
 

@@ -5,6 +5,7 @@
 #include <QSortFilterProxyModel>
 #include <QString>
 #include <atomic>
+#include <string>
 #include <vector>
 
 #include "gui/model/job.h"
@@ -14,7 +15,9 @@ namespace kevt::gui {
 struct ProcessEntry {
   int pid = 0;
   QString name, user, command;
-  QString refusal;  // why it cannot be attached to; empty: it probably can
+  QString container;         // its id or name; empty: it is in none that is known
+  std::string comm, cgroup;  // as the kernel has them, for proc::ProcessChoice
+  QString refusal;           // why it cannot be attached to; empty: it probably can
   std::uint64_t started = 0;
 };
 
@@ -25,7 +28,7 @@ class ProcessList : public QAbstractTableModel {
   Q_OBJECT
 
  public:
-  enum Column { Pid, Name, User, Command, Columns };
+  enum Column { Pid, Name, User, Container, Command, Columns };
 
   explicit ProcessList(QObject* parent = nullptr);
   ~ProcessList() override;
@@ -49,8 +52,8 @@ class ProcessList : public QAbstractTableModel {
   JobQueue jobs_;
 };
 
-// Filters a ProcessList: every word must occur in pid, name, user or command line. In any sort order, processes that
-// can be attached to come first.
+// Filters a ProcessList: every word must occur in pid, name, user, container or command line. In any sort order,
+// processes that can be attached to come first.
 class FoundProcesses : public QSortFilterProxyModel {
   Q_OBJECT
 

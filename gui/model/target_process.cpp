@@ -52,6 +52,12 @@ void TargetProcess::attach(const QList<int>& pids) {
   start(std::move(request));
 }
 
+void TargetProcess::attach(const proc::ProcessChoice& choice) {
+  session::TracerRequest request;
+  request.choice = choice;
+  start(std::move(request));
+}
+
 void TargetProcess::startKernel(const QString& runtime) {
   session::TracerRequest request;
   request.runtime = runtime.toStdString();

@@ -34,7 +34,8 @@ class TargetProcess : public QObject {
   }
   void startCommand(const QStringList& command);
   void attach(const QList<int>& pids);
-  void startKernel(const QString& runtime);  // "bpf" or "kmod": the running kernel, whose process is 0
+  void attach(const proc::ProcessChoice& choice);  // processes that run, and those that come later
+  void startKernel(const QString& runtime);        // "bpf" or "kmod": the running kernel, whose process is 0
   // Asks the tracer to remove all probes, and ends a program that was started here; ended() follows.
   void stop();
   void finish();  // stop(), then waits for the end

@@ -17,12 +17,12 @@
 #include "common/clock.h"
 #include "common/error.h"
 #include "common/proc.h"
+#include "common/process_choice.h"
 #include "compiler/layout/layout.h"
 #include "compiler/model/record_view.h"
 #include "runtime-user/engine/text/symbol_text.h"
 #include "runtime-user/engine/tracing.h"
 #include "runtime-user/session/kernel_formats.h"
-#include "runtime-user/session/process_choice.h"
 
 namespace kevt::session {
 namespace {
@@ -108,7 +108,7 @@ void Recorder::describe_process(const engine::TracedTarget& target) {
   if (!target.pid()) return;
   record::Process& process = metadata_.processes[target.pid()];
   process.name = proc::comm(target.pid());
-  process.container = container_of(target.pid());
+  process.container = proc::container_of(target.pid());
   process.mappings = code_of(target.pid());
 }
 

@@ -15,6 +15,7 @@
 #include "common/proc.h"
 #include "compiler/target/elf/elf_image.h"
 #include "compiler/target/elf/mapped_file.h"
+#include "compiler/target/process/jit_code.h"
 
 namespace kevt::session {
 
@@ -81,6 +82,10 @@ std::string TracedProcess::functions() const {
       if (symbol.kind != target::SymbolKind::Object && symbol.versioning != target::SymbolVersion::Hidden)
         lines.insert(fmt::format("{} [{}]\n", symbol.name, module));
   }
+  if (const auto jit = target::read_jit_code(pid(), *maps, {}); jit && *jit)
+    for (const target::ElfSymbol& symbol : (*jit)->image.symbols())
+      if (const std::string name = target::jit_function_name(symbol.name); !name.empty())
+        lines.insert(fmt::format("{} [{}]\n", name, target::kJitModule));
   std::string text;
   for (const std::string& line : lines) text += line;
   return text;

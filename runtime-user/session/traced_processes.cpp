@@ -104,7 +104,7 @@ void TracedProcesses::look_for_chosen(engine::Tracing& tracing) {
   constexpr auto kLookEvery = std::chrono::milliseconds(100);
   if (Clock::now() - looked_ < kLookEvery) return;
   const auto known = std::exchange(known_, {});  // those that have ended are forgotten
-  for (const pid_t pid : chosen_processes(choice_)) {
+  for (const pid_t pid : proc::chosen_processes(choice_)) {
     const auto process = *known_.emplace(pid, proc::start_time(pid)).first;
     if (known.contains(process)) continue;
     auto held = attach_to(pid, session_);

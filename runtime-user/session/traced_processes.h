@@ -18,10 +18,10 @@
 #include <utility>
 #include <vector>
 
+#include "common/process_choice.h"
 #include "runtime-user/engine/traced_target.h"
 #include "runtime-user/session/followed_ends.h"
 #include "runtime-user/session/notices.h"
-#include "runtime-user/session/process_choice.h"
 #include "runtime-user/session/traced_process.h"
 
 namespace kevt::engine {
@@ -61,7 +61,7 @@ class TracedProcesses {
   // Reports processes that have become other programs since the last call.
   void report_replaced() const;
   // From now on step() also attaches to processes that fit and have come since, and tracing goes on without any.
-  void watch_for(ProcessChoice choice) { choice_ = std::move(choice); }
+  void watch_for(proc::ProcessChoice choice) { choice_ = std::move(choice); }
   // Whether tracing goes on. With CMD: whether CMD, or what it has become by exec, has not ended. With attached
   // processes: whether one of them, or of the programs followed from them, lives.
   bool is_any_alive() const;
@@ -100,7 +100,7 @@ class TracedProcesses {
   std::vector<std::unique_ptr<TracedProcess>> all_;
   std::deque<std::unique_ptr<TracedProcess>> ended_;  // for names
   FollowedEnds ends_;
-  ProcessChoice choice_;
+  proc::ProcessChoice choice_;
   std::set<std::pair<int, std::uint64_t>> known_;  // processes that were looked at: pid, and when they began
   std::chrono::steady_clock::time_point looked_;   // for chosen ones
   std::set<std::string> told_;                     // refusals in followed programs that were reported, each once

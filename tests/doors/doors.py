@@ -18,6 +18,11 @@ for line in sys.stdin:
 """
 
 
+def libc():
+    with open("/proc/self/maps", encoding="utf-8") as maps:
+        return next(line.split()[5] for line in maps if line.rstrip().endswith("/libc.so.6"))
+
+
 class Wrong(Exception):
     pass
 
@@ -43,6 +48,8 @@ class World:
         self.real = "p:step steps:step x=%xmm0:f64 i=%di:s64"
         self.globbed = "p:step ksys_lsee? i=$arg2:u64" if self.is_kernel else "p:step steps:ste? i=%di:s64"
         self.line = "p:kprobes/step steps:step:0 i"  # the first line of a function
+        # A function of a file by its path; beside the kernel, one that whole programs have mapped.
+        self.in_file = f"p:kprobes/step {libc()}:lseek64 i=$arg2:u64" if self.is_kernel else f"p:kprobes/step {STEPS}:step i"
         self.caller = "do_syscall_64" if self.is_kernel else "run"
         self.stack_option = "options/stacktrace" if self.is_kernel else "options/userstacktrace"
         self.command = ["/usr/bin/python3", "-S", "-c", SEEKS] if self.is_kernel else [STEPS]

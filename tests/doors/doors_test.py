@@ -236,6 +236,44 @@ def latencies_in_script(world):
     took(run(world, "-p", written(world, TOOK, world.step, "  enable 0", f"  trigger {START}", world.other, "  enable 0", f"  trigger {END}")))
 
 
+LATE = "e:late synthetic.took of=$ns:u64"
+
+
+def late(text):
+    # The window prints by the event's format, which has no place, as trace-cmd does.
+    expect(len(re.findall(r" late: (?:\(synthetic\.took\))? of=\d+$", text, re.MULTILINE)), 100)
+
+
+def of_synthetic_in_run(world):
+    late(run(world, "-e", TOOK, "-e", world.step, "-e", world.other, "-e", LATE, "--hist", f"step: {START.removeprefix('hist:')}", "--hist",
+             f"other: {END.removeprefix('hist:')}"))
+
+
+def of_synthetic_in_script(world):
+    late(run(world, "-p", written(world, TOOK, world.step, "  enable 0", f"  trigger {START}", world.other, "  enable 0", f"  trigger {END}", LATE)))
+
+
+def of_synthetic_in_mount(world):
+    mount, _ = mounted(world, TOOK, world.step, world.other, LATE)
+
+    def look():
+        mount.write("events/eprobes/late/enable", "1", "w")
+        mount.write("events/kprobes/step/trigger", START)
+        mount.write("events/kprobes/other/trigger", END)
+        mount.hit()
+        late(mount.read("trace"))
+    with_mount(mount, look)
+
+
+def of_synthetic_in_window(world):
+    with Window(world) as window:
+        window.start(TOOK, world.step, world.other, LATE)
+        window.do("trigger", "step", START)
+        window.do("trigger", "other", END)
+        window.hit()
+        late(window.seen(lambda text: text.count(" late: ") >= 100))
+
+
 def latencies_in_mount(world):
     mount, _ = mounted(world, TOOK, world.step, world.other)
 
@@ -451,6 +489,151 @@ def several_in_mount(world):
     tracer.wait(timeout=60)
     tracer.stderr.close()
     end_all(programs)
+
+
+# ---- processes by what they are: a copy of the program, whose name nobody else has -------------------------------
+
+def named(world):
+    name = f"steps{os.getpid()}"[:15]
+    shutil.copy(STEPS, world.path(name))
+    return name, subprocess.Popen([world.path(name)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+
+
+def chosen_in_run(world, in_script=False):
+    name, program = named(world)
+    step = f"p:step {name}:step i=%di:s64"
+    words = ["-p", written(world, f"target comm {name}", step)] if in_script else ["-e", step, "--comm", name]
+    tracer = subprocess.Popen([KEVTRACE, "run", *words, "-c", "100"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    expect(tracer.stderr.readline().startswith("kevtrace: runtime=inproc"), True)
+    hit_all([program])
+    out, said = tracer.communicate(timeout=60)
+    end_all([program])
+    accounts(said)
+    expect(numbers(out, "step"), ALL)
+
+
+def chosen_in_mount(world):
+    name, program = named(world)
+    tracer = subprocess.Popen([KEVTRACE, "mount", world.path("t"), "-e", f"p:step {name}:step i=%di:s64", "--comm", name], stderr=subprocess.PIPE, text=True)
+    while not (line := tracer.stderr.readline()).startswith("kevtrace: mounted on"):
+        if not line:
+            raise Wrong("no mount")
+    hit_all([program])
+    with open(world.path("t/trace"), encoding="utf-8") as file:
+        expect(numbers(file.read(), "step"), ALL)
+    tracer.send_signal(signal.SIGINT)
+    tracer.wait(timeout=60)
+    tracer.stderr.close()
+    end_all([program])
+
+
+def chosen_in_window(world):
+    name, program = named(world)
+    try:
+        with Window(world) as window:
+            window.do("attach-to", "comm", name)
+            window.do("define", f"p:step {name}:step i=%di:s64")
+            hit_all([program])
+            expect(numbers(window.seen(lambda text: len(numbers(text, "step")) >= 100), "step"), ALL)
+    finally:
+        end_all([program])
+
+
+# ---- functions that a JIT compiler makes, as it makes them -------------------------------------------------------
+
+TWICE = "p:twice jit:twice n=%di:s64"
+
+
+class Jitted:
+    """The program jitted, whose functions wait to be called until they are probed."""
+
+    def __enter__(self):
+        self.process = subprocess.Popen([os.path.join(os.path.dirname(STEPS), "jitted"), "10"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self.said = []
+        self.until("ready")
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.communicate()
+        if os.path.exists(path := f"/tmp/perf-{self.process.pid}.map"):
+            os.unlink(path)
+
+    def until(self, word):
+        for line in self.process.stdout:
+            if line.startswith(word + " "):
+                return int(line.split()[1], 16)
+            self.said.append(line)
+        raise Wrong(f"jitted ended before it said {word}")
+
+    def step(self, word, probed_at=None):
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        at = self.until(word)
+        end = time.monotonic() + 60
+        with open(f"/proc/{self.process.pid}/mem", "rb", buffering=0) as memory:
+            while os.pread(memory.fileno(), 1, probed_at or at) != b"\xcc":
+                if time.monotonic() > end:
+                    raise Wrong("no breakpoint came")
+        return at
+
+    def run(self):
+        """Functions are compiled, again, and reused; how often `twice` was called."""
+        first = self.step("compiled") - 64
+        self.step("again")
+        self.step("reused", first)
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self.until("data")
+        return sum(int(line.split()[1]) for line in self.said if line.startswith("twice "))
+
+
+def hits_of_twice(text):
+    return len(re.findall(r" twice: \(.*\) n=\d$", text, re.MULTILINE))
+
+
+ALL_OF_JIT = [TWICE, "p:thrice jit:thrice", "p:other jit:other"]  # each is probed where `step` looks for a breakpoint
+
+
+def jit_in_run(world, in_script=False):
+    with Jitted() as program:
+        pid = str(program.process.pid)
+        words = ["-p", written(world, f"target pid {pid}", *ALL_OF_JIT)] if in_script else ["--pid", pid, *[word for one in ALL_OF_JIT for word in ("-e", one)]]
+        tracer = subprocess.Popen([KEVTRACE, "run", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        while "waits for its function" not in (line := tracer.stderr.readline()):
+            if not line:
+                raise Wrong("the tracer ended")
+        calls = program.run()
+        tracer.send_signal(signal.SIGINT)
+        out, said = tracer.communicate(timeout=60)
+        accounts(said)
+        expect(hits_of_twice(out), calls)
+
+
+def jit_in_mount(world):
+    with Jitted() as program:
+        tracer = subprocess.Popen([KEVTRACE, "mount", world.path("t"), "--pid", str(program.process.pid)], stderr=subprocess.PIPE, text=True)
+        while not (line := tracer.stderr.readline()).startswith("kevtrace: mounted on"):
+            if not line:
+                raise Wrong("no mount")
+        for one in ALL_OF_JIT:
+            with open(world.path("t/dynamic_events"), "a", encoding="utf-8") as file:
+                file.write(one + "\n")
+        with open(world.path("t/events/kprobes/enable"), "w", encoding="utf-8") as file:
+            file.write("1")
+        calls = program.run()
+        with open(world.path("t/trace"), encoding="utf-8") as file:
+            expect(hits_of_twice(file.read()), calls)
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate(timeout=60)
+
+
+def jit_in_window(world):
+    with Jitted() as program, Window(world) as window:
+        window.do("attach", str(program.process.pid))
+        window.do("define", *ALL_OF_JIT)
+        calls = program.run()
+        expect(hits_of_twice(window.seen(lambda text: hits_of_twice(text) >= calls)), calls)
 
 
 def compiled(world):
@@ -757,6 +940,7 @@ def table(world, runtime):
         "floating point": Three(["real"], step=ALL, also=has_floats).cells(),
         "globs in places": Three(["globbed"], step=ALL).cells(),
         "lines of the source, local variables": Three(["line"], step=ALL).cells(),
+        "functions of a file by its path": Three(["in_file"], step=ALL).cells(),
         "filters": Three(["step"], filters=[("step", f"i == {value(5)}")], step=[5]).cells(),
         "trigger `traceoff`, `if`": Three(["step", "other"], triggers=[("step", f"traceoff if i == {value(50)}")], step=list(range(51)),
                                           other=list(range(50))).cells(),
@@ -774,6 +958,8 @@ def table(world, runtime):
         "`stacktrace.full` of `hist`": {"command line": whole_stacks_in_run, "script": whole_stacks_in_script, "mount": whole_stacks_in_mount,
                                         "window": whole_stacks_in_window},
         "`hist` variables, synthetic events": {"command line": latencies_in_run, "script": latencies_in_script, "mount": latencies_in_mount},
+        "eprobes on synthetic events": {"command line": of_synthetic_in_run, "script": of_synthetic_in_script, "mount": of_synthetic_in_mount,
+                                        "window": of_synthetic_in_window},
         "a stack for every record": {"command line": all_stacks_in_run, "script": all_stacks_in_script, "mount": all_stacks_in_mount},
         "instances": {"command line": instance_in_run, "script": instance_in_script, "mount": instance_in_mount},
         "`set_event_pid`": {"command line": event_pid_in_run, "script": event_pid_in_script, "mount": event_pid_in_mount},
@@ -782,6 +968,10 @@ def table(world, runtime):
         "the newest records (overwrite)": {"command line": newest_in_run, "script": newest_in_script, "mount": newest_in_mount},
         "programs that are followed": {"command line": followed_in_run, "script": followed_in_script, "mount": followed_in_mount},
         "several processes": {"command line": several_in_run, "script": lambda w: several_in_run(w, in_script=True), "mount": several_in_mount},
+        "processes by name, control group, container": {"command line": chosen_in_run, "script": lambda w: chosen_in_run(w, in_script=True),
+                                                        "mount": chosen_in_mount, "window": chosen_in_window},
+        "functions of JIT compilers": {"command line": jit_in_run, "script": lambda w: jit_in_run(w, in_script=True), "mount": jit_in_mount,
+                                       "window": jit_in_window},
         "compiled scripts": {"command line": compiled_in_run, "mount": compiled_in_mount},
         "the kernel's own events": {"command line": static_in_run, "script": static_in_script, "mount": static_in_mount},
         "recordings in every format": {"command line": every_format, "mount": raw_pages},
@@ -790,10 +980,11 @@ def table(world, runtime):
     if world.is_kernel:
         rows["a program beside it (`--with-kernel`)"] = {"command line": both_in_run, "script": both_in_script, "mount": both_in_mount, "window": both_in_window}
         whole = "no: the whole machine is traced"
-        for name in ("programs that are followed", "several processes"):
+        for name in ("programs that are followed", "several processes", "processes by name, control group, container"):
             rows[name] = dict.fromkeys(DOORS, whole)
         answers = "no: over a kernel it answers as the kernel does, which knows no globs"
         rows["globs in places"] |= {"mount": answers, "window": answers}
+        rows["functions of JIT compilers"] = dict.fromkeys(DOORS, "no: uprobes stand in files, and this memory has none")
         rows["injection"] = dict.fromkeys(DOORS, "no: the kernel's way is never changed")
         rows["lines of the source, local variables"] = dict.fromkeys(DOORS, "no: a kernel's BTF has no lines (those of programs, by bpf: `guest_hooks`)")
         rows["floating point"] = dict.fromkeys(DOORS, "no: the kernel saves no vector registers where it is probed")

@@ -180,6 +180,20 @@ class Jit(unittest.TestCase):
                               capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 0, done.stderr)
 
+    def test_what_is_compiled_is_listed(self):
+        program = self.program()
+        program.step("compiled")
+        pid = str(program.process.pid)
+        done = subprocess.run([KEVTRACE, "list", "--pid", pid, "t*ice", "writ?"], capture_output=True, text=True, timeout=60)
+        self.assertRegex(done.stdout, rf"(?sm)libc.so.6:\n.*^write  0x.*^jit of process {pid}:\n.*^thrice  0x[0-9a-f]+  1[78].*^twice  0x{program.at - 64:x}  1[78]")
+        done = subprocess.run([KEVTRACE, "list", "--pid", pid, "-v", "twice"], capture_output=True, text=True, timeout=60)
+        self.assertIn("int3: a JIT compiler made this code", done.stdout)
+        done = subprocess.run([KEVTRACE, "list", "--pid", pid, "twicee"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn("near it: `twice`", done.stderr)
+        done = subprocess.run([KEVTRACE, "list", "--pid", "1999999999", "x"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 1)
+
     def test_what_cannot_be_done_says_so(self):
         program = self.program()
         program.step("compiled")
@@ -204,6 +218,8 @@ class InAMount(MountTest):
         self.echo("hist:keys=n", "events/kprobes/thrice/trigger")
         self.echo("1", "events/kprobes/enable", "w")
         first = program.compile_twice()
+        listed = self.cat("available_filter_functions").splitlines()
+        self.assertTrue({"twice [jit]", "thrice [jit]", "write [libc.so.6]"} <= set(listed), listed[-20:])
         program.step("reused")
         program.wait_for(first, 0xcc)
         program.step("data")

@@ -80,8 +80,10 @@ class Strings(unittest.TestCase):
     def test_what_is_not_in_registers(self):
         done = self.traced("-e", "p:s texts:on_stack text", status=3)
         self.assertIn("`text` is passed in no register that is known", done.stderr)
-        done = self.traced("-e", "p:s texts:behind_four x=at->x", status=3)
-        self.assertIn("`at` is passed by value: `$arg3` has its first 8 bytes", done.stderr)
+        for member, why in (("y", "it is a part of a register"), ("nobody", "has no such member"), ("x->z", "it is `int`")):
+            self.assertIn(why, self.traced("-e", f"p:s texts:behind_four at->{member}", status=3).stderr)
+        done = self.traced("-e", "p:s texts:behind_four x=at->x")
+        self.assertEqual(self.records(done, "s"), [[("x", "3")]] * ROUNDS)
         done = self.traced("-e", "p:s texts:behind_four $arg*")
         self.assertEqual([dict(one)["at"] for one in self.records(done, "s")], ["0x400000003"] * ROUNDS)  # as a kernel shows it
 

@@ -35,7 +35,7 @@ struct Process {
     std::string path;
   };
   std::string name;
-  std::string container;          // its id or name (session::container_of); empty: it is in none, or it is not known
+  std::string container;          // its id or name (proc::container_of); empty: it is in none, or it is not known
   std::vector<Mapping> mappings;  // of code
   Symbols symbols;                // its own; empty: those of the recording are meant
 };

@@ -39,8 +39,12 @@ std::vector<std::string> words_of(const TracerRequest& request, const std::strin
     words.push_back("--keep");  // records are also read after the program has ended
   else if (!request.pids.empty())
     words.insert(words.end(), {"--pid", fmt::format("{}", fmt::join(request.pids, ","))});
-  else
+  else if (request.choice.empty())
     words.insert(words.end(), {"--runtime", request.runtime});
+  for (const auto& [option, values] : {std::pair("--comm", &request.choice.comms),
+                                       {"--cgroup", &request.choice.cgroups},
+                                       {"--container", &request.choice.containers}})
+    for (const std::string& value : *values) words.insert(words.end(), {option, value});
   if (request.follows && request.runtime.empty()) words.push_back("--follow-forks");
   if (!request.with_kernel.empty() && request.runtime.empty()) words.push_back("--with-kernel=" + request.with_kernel);
   if (!request.script.empty()) words.insert(words.end(), {"-p", request.script});

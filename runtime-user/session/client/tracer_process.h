@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/process_choice.h"
 #include "common/unique_fd.h"
 
 namespace kevt::session {
@@ -25,10 +26,11 @@ namespace kevt::session {
 struct TracerRequest {
   std::vector<std::string> command;  // the directory stays when the command has ended
   std::vector<pid_t> pids;
-  std::string runtime;      // "bpf" or "kmod": the kernel
-  bool follows = false;     // also trace programs that it starts or becomes by exec
-  std::string with_kernel;  // the runtime that traces the kernel beside it: "auto", "bpf", "kmod"; empty: none
-  std::string script;       // a script to apply before the program runs; empty: none
+  proc::ProcessChoice choice;  // processes that run, and those that come later
+  std::string runtime;         // "bpf" or "kmod": the kernel
+  bool follows = false;        // also trace programs that it starts or becomes by exec
+  std::string with_kernel;     // the runtime that traces the kernel beside it: "auto", "bpf", "kmod"; empty: none
+  std::string script;          // a script to apply before the program runs; empty: none
   bool is_unsafe = false;
 };
 

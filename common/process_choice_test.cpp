@@ -1,11 +1,11 @@
-#include "runtime-user/session/process_choice.h"
+#include "common/process_choice.h"
 
 #include <gmock/gmock.h>
 
 #include <filesystem>
 #include <fstream>
 
-namespace kevt::session {
+namespace kevt::proc {
 namespace {
 
 using testing::ElementsAre;
@@ -75,4 +75,4 @@ TEST_F(ChosenProcesses, ByContainer) {
 }
 
 }  // namespace
-}  // namespace kevt::session
+}  // namespace kevt::proc

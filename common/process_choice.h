@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace kevt::session {
+namespace kevt::proc {
 
 // A process is meant if it fits one word of each list that has words.
 struct ProcessChoice {
@@ -29,4 +29,4 @@ std::vector<pid_t> chosen_processes(const ProcessChoice& choice, const std::stri
 std::string container_in(std::string_view cgroups);
 std::string container_of(pid_t pid);
 
-}  // namespace kevt::session
+}  // namespace kevt::proc

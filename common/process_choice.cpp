@@ -6,7 +6,7 @@
 //   0::/kubepods.slice/…/cri-containerd-3f2a….scope          containerd; crio-3f2a….scope: CRI-O
 //   0::/machine.slice/machine-web.scope/payload              systemd-nspawn
 //   0::/lxc.payload.web                                      LXC
-#include "runtime-user/session/process_choice.h"
+#include "common/process_choice.h"
 
 #include <fmt/format.h>
 #include <fnmatch.h>
@@ -20,7 +20,7 @@
 #include <sstream>
 #include <system_error>
 
-namespace kevt::session {
+namespace kevt::proc {
 
 namespace {
 
@@ -164,4 +164,4 @@ std::string container_in(std::string_view cgroups) {
 
 std::string container_of(pid_t pid) { return container_in(contents_of(fmt::format("/proc/{}/cgroup", pid))); }
 
-}  // namespace kevt::session
+}  // namespace kevt::proc
