@@ -36,6 +36,14 @@ bool returns(const FileFunction& name, std::string_view head) {
   return head.starts_with('r') || name.behind == "%return";
 }
 
+// The name that the kernel would give a probe of a module's function.
+std::string event_of_module(const FileFunction& name, std::string_view head) {
+  std::string made = fmt::format("{}_{}_{}_0", head.front(), name.path, name.function);
+  for (char& c : made)
+    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  return made;
+}
+
 std::string file_event_name(const FileFunction& name, std::string_view head) {
   std::string made(name.function.substr(0, name.function.find('(')));
   for (char& c : made)
@@ -88,12 +96,11 @@ std::string with_places(std::string text) {
   return text;
 }
 
-}  // namespace
-
-std::optional<FileFunction> function_in_file(std::string_view place) {
+// nullopt: it is no FILE:FUNCTION.
+std::optional<FileFunction> parts_of_place(std::string_view place) {
   const std::size_t colon = place.find(':');
-  if (!place.substr(0, colon).contains('/')) return std::nullopt;
-  if (colon == std::string_view::npos || colon + 1 == place.size() || is_decimal(place[colon + 1])) return std::nullopt;
+  if (colon == 0 || colon == std::string_view::npos || colon + 1 == place.size() || is_decimal(place[colon + 1]))
+    return std::nullopt;
   const std::string_view name = place.substr(colon + 1);
   const std::size_t name_ends = end_of_name(name);
   FileFunction made{.path = place.substr(0, colon), .function = name.substr(0, name_ends), .offset = {}, .behind = {}};
@@ -102,6 +109,12 @@ std::optional<FileFunction> function_in_file(std::string_view place) {
   made.offset = rest.substr(0, percent);
   made.behind = rest.substr(percent);
   return made.function.empty() ? std::nullopt : std::optional(made);
+}
+
+}  // namespace
+
+std::optional<FileFunction> function_in_file(std::string_view place) {
+  return place.substr(0, place.find(':')).contains('/') ? parts_of_place(place) : std::nullopt;
 }
 
 std::optional<model::EventName> nameless_file_function(std::string_view line) {
@@ -114,20 +127,30 @@ std::optional<model::EventName> nameless_file_function(std::string_view line) {
 
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_file_function(
     std::string_view line, const target::TargetEnv& env) {
-  const auto name = function_in_file(place_in(line));
-  if (!name || env.file_status(name->path) != target::FileStatus::Regular) return std::nullopt;
+  const auto name = parts_of_place(place_in(line));
+  if (!name) return std::nullopt;
+  // A function that is there in copies only, which a compiler has made, has no symbol of its name.
+  const bool only_copies = !name->path.contains('/');
+  if (only_copies ? env.is_running_kernel() : env.file_status(name->path) != target::FileStatus::Regular)
+    return std::nullopt;
   std::vector<Word> words = words_of(line);
-  if (name->function.find_first_of("*?") != std::string_view::npos)
+  const bool is_glob = name->function.find_first_of("*?") != std::string_view::npos;
+  if (is_glob && only_copies) return std::nullopt;
+  if (is_glob)
     return std::unexpected(mistake_at(line, words[1],
                                       "no glob stands behind a path: name one function; in process `FILE:GLOB`, by the "
                                       "name of a library that is loaded, means all that match"));
   for (Word& word : words)
     if (word.text == kEveryArgument) word.text = kParameters;
-  target::LineQuestion question{.module = name->path, .source = name->function, .at_entry = true};
+  target::LineQuestion question{
+      .module = name->path, .source = name->function, .at_entry = true, .only_copies = only_copies};
   ask_for_variables(words, question);
   question.asks_for_arguments =
       std::ranges::any_of(words, [](const Word& word) { return word.text.contains(kArgument); });
   const bool is_asked = question.all_locals || !question.names.empty();
+  if (only_copies &&
+      !env.find_line({.module = name->path, .source = name->function, .at_entry = true, .only_copies = true}))
+    return std::nullopt;
   if (is_asked && (!name->offset.empty() || returns(*name, words[0].text)))
     return std::unexpected(mistake_at(line, words[1],
                                       "names of parameters stand for what was passed, at the entry: `p:ev "
@@ -153,8 +176,11 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
       return std::unexpected(mistake_at(line, words[1], fmt::format("`{}` is no offset", name->offset)));
   }
   const std::string_view head = words[0].text;
-  const std::string named =
-      head.contains(':') ? std::string(head) : fmt::format("{}:{}", head, file_event_name(*name, head));
+  std::string named(head);
+  if (!head.contains(':'))
+    named += only_copies ? ":kprobes/" + event_of_module(*name, head) : ":" + file_event_name(*name, head);
+  else if (only_copies && !head.contains('/'))
+    named.insert(head.find(':') + 1, "kprobes/");
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < found->places.size(); ++i)
     lines.push_back(fmt::format("{} {}:{:#x}{}{}", named, found->places[i].path, found->places[i].offset + more,

@@ -47,6 +47,24 @@ class FileFunctions(Traced):
         self.assertEqual(len(records(whole.stdout, "view")), len(records(done.stdout, "view")))
         self.assertIn("near it: `shop::by_view(std::basic_string_view<char, std::char_traits<char> >", self.refused(program, f"p:view {program}:shop::by_view(char)"))
 
+    def test_copies_with_other_arguments(self):
+        """Where GCC has made a copy for some callers, only debug information tells where an argument is; it may be a constant."""
+        program = os.path.join(PROGRAMS, "copied")
+        symbols = subprocess.run(["nm", program], capture_output=True, text=True).stdout
+        self.assertRegex(symbols, r" t fixed\.(constprop|isra)\.0\n")
+        for place in ("copied", program):
+            done = self.traced(program, "-e", f"p:fixed {place}:fixed n always doubled", "-e", f"p:pick {place}:pick s->b scale unused", "-e", f"r {place}:pick v=$retval:s64")
+            self.assertEqual([[one["n"], one["always"]] for one in records(done.stdout, "fixed")], [words[:2] for words in said(done.stdout, "fixed")])
+            self.assertEqual([[one["b"], one["scale"]] for one in records(done.stdout, "pick")], [words[:2] for words in said(done.stdout, "pick")])
+            self.assertEqual({one["unused"] for one in records(done.stdout, "pick")}, {"7"})
+            self.assertEqual([one["doubled"] for one in records(done.stdout, "fixed")], [str(2 + 2 * i) for i in range(ROUNDS)])
+            back = "r_copied_pick_0" if place == "copied" else "pick__return"
+            self.assertEqual(re.findall(rf" {back}: \(\S+ <- (\S+)\) v=(\d+)$", done.stdout, re.M)[0][1], said(done.stdout, "pick")[0][2])
+            self.assertNotIn("<- 0x0)", done.stdout)
+        symbol = re.search(r" t (fixed\.\S+)\n", symbols)[1]
+        self.assertIn("it is a copy of `fixed` that the compiler has made", self.refused(program, f"p:e copied:{symbol} n"))
+        self.assertIn("`$argN` is not known", self.refused(program, f"p:e copied:fixed n=$arg1"))
+
     def test_mistakes(self):
         program = os.path.join(PROGRAMS, "lines2")
         for place, word in (("area_fo", "near it: `area_of`"), ("area_of+4 s", "at the entry"), ("area_of nobody", "there is no variable `nobody`; there are `s`, `scale`"),

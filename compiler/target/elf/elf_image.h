@@ -108,6 +108,8 @@ class ElfImage {
   std::vector<ElfSymbol> find_functions(std::string_view name) const;
   // The functions that have this name in the source (source_names.h): `Foo::bar`, `bar`, `Foo::bar(int)`.
   std::vector<ElfSymbol> find_functions_of_source(std::string_view name) const;
+  // The copies that a compiler has made of the function, by either name (copied_function()).
+  std::vector<ElfSymbol> find_copies(std::string_view name) const;
   std::vector<ElfSymbol> find_objects(std::string_view name) const;
   // The innermost symbol whose [address, address+size) covers `address`; of aliases the plainest name.
   std::optional<ElfSymbol> symbol_covering(ImageAddr address) const;

@@ -309,6 +309,21 @@ std::vector<ElfSymbol> ElfImage::find_functions_of_source(std::string_view name)
       *state_, name, [&](const ElfSymbol& s) { return s.kind != SymbolKind::Object && is_executable(s.address); });
 }
 
+std::vector<ElfSymbol> ElfImage::find_copies(std::string_view name) const {
+  state_->load_symbols();
+  const std::string_view identifier = last_identifier(name);
+  std::vector<ElfSymbol> found;
+  for (const ElfSymbol& symbol : state_->symbols) {
+    const std::string_view of = copied_function(symbol.name);
+    if (of.empty() || !of.contains(identifier) || symbol.kind == SymbolKind::Object || !is_executable(symbol.address))
+      continue;
+    const bool is_meant =
+        of == name || (may_be_mangled(of) && matches_source_name(source_name(of), name) != NameMatch::No);
+    if (is_meant) found.push_back(symbol);
+  }
+  return found;
+}
+
 std::vector<ElfSymbol> ElfImage::find_objects(std::string_view name) const {
   state_->load_symbols();
   return find_named(*state_, name, [](const ElfSymbol& s) { return s.kind == SymbolKind::Object; });

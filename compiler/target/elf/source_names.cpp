@@ -274,4 +274,22 @@ std::string_view last_identifier(std::string_view wanted) {
   return is_plain && !name.substr(begin).starts_with("operator") ? name.substr(begin) : std::string_view{};
 }
 
+std::string_view copied_function(std::string_view symbol) {
+  const std::size_t dot = symbol.find('.');
+  if (dot == std::string_view::npos || dot == 0) return {};
+  std::string_view rest = symbol.substr(dot);
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view word = rest.substr(0, rest.find('.'));
+    const bool is_number = !word.empty() && word.find_first_not_of("0123456789") == std::string_view::npos;
+    if (!is_number && word != "isra" && word != "constprop" && word != "lto_priv") return {};
+    rest.remove_prefix(word.size());
+  }
+  return symbol.substr(0, dot);
+}
+
+bool has_other_arguments(std::string_view symbol) {
+  return !copied_function(symbol).empty() && (symbol.contains(".isra.") || symbol.contains(".constprop."));
+}
+
 }  // namespace kevt::target

@@ -32,6 +32,12 @@ enum class NameMatch : unsigned char { No, Suffix, Exact };
 // const*`, `std::string` for what it stands for.
 NameMatch matches_source_name(std::string_view source_name, std::string_view wanted);
 
+// The function of which `symbol` names a copy that a compiler has made: "area" of `area.constprop.0.isra.1`. Empty: it
+// names none; `.part` and `.cold` are pieces of functions.
+std::string_view copied_function(std::string_view symbol);
+// Whether that copy's callers may pass other arguments than the function has parameters (`.isra`, `.constprop`).
+bool has_other_arguments(std::string_view symbol);
+
 // The last identifier of `wanted`, which the symbol must contain: "bar" of "Foo::bar(int)". Empty if the last part is
 // no identifier, e.g. an operator.
 std::string_view last_identifier(std::string_view wanted);

@@ -114,5 +114,17 @@ TEST(SourceNames, OfAHostileFileAreNotMade) {
   EXPECT_EQ(source_name("_Z" + std::string(10'000, 'N')), "");
 }
 
+TEST(SourceNames, CopiesThatACompilerMakes) {
+  EXPECT_EQ(copied_function("area.constprop.0"), "area");
+  EXPECT_EQ(copied_function("area.isra.0.constprop.12.lto_priv.3"), "area");
+  EXPECT_EQ(copied_function("_Z4areai.isra.0"), "_Z4areai");
+  for (const char* const other :
+       {"area", "area.part.0", "area.cold", "area.constprop.0.cold", "main.work", ".isra.0", "area."})
+    EXPECT_EQ(copied_function(other), "") << other;
+  EXPECT_TRUE(has_other_arguments("area.isra.0"));
+  EXPECT_FALSE(has_other_arguments("area.lto_priv.0"));
+  EXPECT_FALSE(has_other_arguments("area.part.0"));
+}
+
 }  // namespace
 }  // namespace kevt::target

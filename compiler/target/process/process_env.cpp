@@ -414,6 +414,11 @@ std::expected<FunctionTypes, TypesError> ProcessEnv::function_types(std::optiona
   const auto function = find_function(module, name);
   Loaded* loaded = function ? state_->covering({function->address}) : nullptr;
   if (!loaded) return std::unexpected(TypesError{});
+  if (has_other_arguments(name))
+    return std::unexpected(TypesError{
+        TypesFailure::Missing, fmt::format("it is a copy of `{0}` that the compiler has made, with other arguments; "
+                                           "`{1}:{0}` has those whose names are known",
+                                           copied_function(name), module.value_or("FILE"))});
   if (is_jit(*loaded))
     return std::unexpected(TypesError{TypesFailure::Missing, "a JIT compiler leaves no debug information"});
   const auto types = state_->debug.try_emplace(loaded, loaded->open_path).first;
@@ -475,6 +480,10 @@ std::expected<LinePlaces, LookupError> ProcessEnv::find_line(const LineQuestion&
   for (Loaded* loaded : state_->matching(question.module)) {
     const ElfImage* image = image_of(*loaded);
     if (!image) continue;
+    const bool has_own_name = question.only_copies && (!image->find_functions(question.source).empty() ||
+                                                       !image->find_functions_of_source(question.source).empty());
+    if (has_own_name || (question.only_copies && image->find_copies(question.source).empty()))
+      return failure(LookupFailure::NotChecked);
     SourcePlaces& places = state_->lines.try_emplace(loaded, loaded->open_path).first->second;
     auto found = places.find(*image, loaded->module.path, question);
     if (found && !loaded->module.is_program) state_->refuse_copied(*found);

@@ -98,8 +98,9 @@ struct SourcePlaces::State {
   void add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions);
   std::vector<Dwarf_Die> units_with(const std::string& file);
   std::vector<LinePlace> places_of(const ElfImage& image, const FileLine& line, const LineQuestion& question);
-  std::expected<LinePlace, LookupError> entry_of(const ElfImage& image, const LineQuestion& question);
-  std::expected<void, LookupError> add_parameters(LinePlace& place, const LineQuestion& question);
+  std::expected<std::vector<LinePlace>, LookupError> entries_of(const ElfImage& image, const LineQuestion& question);
+  std::expected<void, LookupError> add_parameters(LinePlace& place, std::string_view symbol,
+                                                  const LineQuestion& question);
   std::vector<std::string> lines_near(const FileLine& line);
   LookupError no_place(const FileLine& line);
 
@@ -372,10 +373,24 @@ VariableLocation passed_location(const TypeTable& types, const Member& parameter
 }  // namespace
 
 // The parameters that are asked for, where they are before the function's first instruction has run. Location lists of
-// debug information do not tell: without optimization they name the stack's place that a parameter has later.
-std::expected<void, LookupError> SourcePlaces::State::add_parameters(LinePlace& place, const LineQuestion& question) {
+// debug information do not tell: without optimization they name the stack's place that a parameter has later. Only of a
+// copy with other arguments they alone tell, and copies are optimized.
+std::expected<void, LookupError> SourcePlaces::State::add_parameters(LinePlace& place, std::string_view symbol,
+                                                                     const LineQuestion& question) {
   const auto prototype = types->prototype_at(place.address, place.function);
   if (!prototype) return std::unexpected(LookupError{.why = prototype.error()});
+  auto unit = types->unit_of(place.address);
+  if (has_other_arguments(symbol)) {
+    Scopes scopes = scopes_at(*unit, place.address);
+    const auto frame = frame_function(scopes);
+    if (!frame) return std::unexpected(LookupError{.why = "its parameters are not described"});
+    scopes.resize(*frame + 1);  // also without functions that are inlined at its beginning
+    add_variables(place, unit_of(*unit), scopes, question, 0);
+    std::erase_if(place.variables, [&](const SourceVariable& one) {
+      return !one.is_parameter && std::ranges::find(question.names, one.name) == question.names.end();
+    });
+    return {};
+  }
   const TypeTable& table = types->table;
   for (const Member& parameter : table.members(table.type(*prototype))) {
     const std::string name(table.name(parameter.name));
@@ -384,6 +399,10 @@ std::expected<void, LookupError> SourcePlaces::State::add_parameters(LinePlace& 
     place.variables.push_back(
         {.name = name, .type = parameter.type, .is_parameter = true, .location = passed_location(table, parameter)});
   }
+  for (const std::string& name : question.names)
+    if (std::ranges::find(place.variables, name, &SourceVariable::name) == place.variables.end())
+      if (const auto global = global_named(*unit, name))
+        place.variables.push_back(variable_of(*global, {}, place.address));
   return {};
 }
 
@@ -408,11 +427,11 @@ LookupError near_functions(const ElfImage& image, std::string_view wanted) {
 
 }  // namespace
 
-std::expected<LinePlace, LookupError> SourcePlaces::State::entry_of(const ElfImage& image,
-                                                                    const LineQuestion& question) {
+// The function's first instruction; of a function that is there in copies only, that of each.
+std::expected<std::vector<LinePlace>, LookupError> SourcePlaces::State::entries_of(const ElfImage& image,
+                                                                                   const LineQuestion& question) {
   auto found = image.find_functions(question.source);
   if (found.empty()) found = image.find_functions_of_source(question.source);
-  if (found.empty()) return std::unexpected(near_functions(image, question.source));
   if (found.size() > 1) {
     LookupError several{LookupFailure::NotUnique, {}};
     for (const ElfSymbol& symbol : found)
@@ -420,20 +439,33 @@ std::expected<LinePlace, LookupError> SourcePlaces::State::entry_of(const ElfIma
         several.candidates.push_back(fmt::format("{}:{:#x}", question.module, offset->value));
     return std::unexpected(std::move(several));
   }
+  if (found.empty()) found = image.find_copies(question.source);
+  if (found.empty()) return std::unexpected(near_functions(image, question.source));
   if (found.front().kind == SymbolKind::IFunc)
     return std::unexpected(LookupError{.why = "which of its variants runs is chosen when a program starts (an IFUNC); "
                                               "`kevtrace list` shows their names"});
-  const ImageAddr address = found.front().address;
-  const auto offset = image.file_offset(address);
-  if (!offset || !image.is_executable(address))
-    return std::unexpected(LookupError{.why = "the file has no code there"});
   const bool names_any = question.all_locals || !question.names.empty();
   if (image.is_go() && (names_any || question.asks_for_arguments))
     return std::unexpected(LookupError{.why = "`$argN` and names are arguments as C passes them; Go's are in %ax %bx "
                                               "%cx %di %si %r8 %r9 %r10 %r11, in this order"});
-  LinePlace place{.offset = offset->value, .address = address.value, .function = std::string(question.source)};
-  if (names_any) KEVT_TRY(add_parameters(place, question));
-  return place;
+  std::map<std::uint64_t, LinePlace> places;  // aliases are one place
+  for (const ElfSymbol& symbol : found) {
+    const auto offset = image.file_offset(symbol.address);
+    if (!offset || !image.is_executable(symbol.address) || places.contains(symbol.address.value)) continue;
+    if (places.size() >= kMostLinePlaces) break;
+    if (question.asks_for_arguments && has_other_arguments(symbol.name))
+      return std::unexpected(LookupError{
+          .why = fmt::format("`{}` is a copy that the compiler has made, with other arguments: `$argN` is not known, "
+                             "a parameter by its name may be",
+                             symbol.name)});
+    LinePlace place{.offset = offset->value, .address = symbol.address.value, .function = std::string(question.source)};
+    if (names_any) KEVT_TRY(add_parameters(place, symbol.name, question));
+    places.emplace(symbol.address.value, std::move(place));
+  }
+  if (places.empty()) return std::unexpected(LookupError{.why = "the file has no code there"});
+  std::vector<LinePlace> sorted;
+  for (auto& [_, place] : places) sorted.push_back(std::move(place));
+  return sorted;
 }
 
 // The nearest lines of the file that have code, ascending.
@@ -471,8 +503,8 @@ std::expected<LinePlaces, LookupError> SourcePlaces::find(const ElfImage& image,
                                                           const LineQuestion& question) {
   if (question.at_entry) {
     LinePlaces entry;
-    entry.places.push_back(KEVT_TRY(state_->entry_of(image, question)));
-    entry.places.front().path = path;
+    entry.places = KEVT_TRY(state_->entries_of(image, question));
+    for (LinePlace& place : entry.places) place.path = path;
     entry.types = std::shared_ptr<const TypeTable>(state_->types, &state_->types->table);
     return entry;
   }

@@ -224,8 +224,9 @@ Result<InprocRuntime::Installed> InprocRuntime::install_one(const model::Compile
   Installed made{.place = place, .image = std::move(image), .block = block, .sinks = event.sinks, .id = id};
   kevt_event& b = *block.local;
   b.event_id = id;
-  b.probe_address =
-      event.definition.probe_kind == model::ProbeKind::Return ? event.function_address : event.place_address;
+  // A place in a file has no function: as in the kernel, the function is the place then.
+  const bool has_function = event.definition.probe_kind == model::ProbeKind::Return && event.function_address != 0;
+  b.probe_address = has_function ? event.function_address : event.place_address;
   b.maxactive = event.definition.maxactive.value_or(0);
   if (const auto& injection = event.injection) {
     b.inject_below = injection->below;
