@@ -189,8 +189,8 @@ void add_images_of(std::int32_t pid, std::vector<Listed>& images) {
   const auto maps = target::read_maps(pid);
   if (!maps) return images.push_back({"", std::unexpected(maps.error())});
   for (const target::LoadedObject& object : target::loaded_objects(*maps))
-    if (const std::string path = target::readable_path(pid, object); !path.empty())
-      images.push_back({object.path, target::ElfImage::open(path)});
+    if (auto image = target::ElfImage::open(target::readable_path(pid, object)))  // else it is no program's file
+      images.push_back({object.path, std::move(image)});
   auto jit = target::read_jit_code(pid, *maps, {});
   if (!jit) return images.push_back({"", std::unexpected(jit.error())});
   if (*jit) images.push_back({fmt::format("{} of process {}", target::kJitModule, pid), std::move((*jit)->image)});
@@ -312,6 +312,11 @@ int list_usdt(const ListOptions& options, const Reporter& report) {
 
 int list(const ListOptions& options, const GlobalOptions& global) {
   const Reporter report(global);
+  const bool is_of_files = options.what == ListOptions::What::Functions || options.what == ListOptions::What::Usdt;
+  if (!options.pids.empty() && !is_of_files) {
+    report.error("--pid is for functions and markers; lines are those of a file");
+    return kUsage;
+  }
   switch (options.what) {
     case ListOptions::What::Functions:
       return list_functions(options, report);

@@ -11,6 +11,7 @@
 #include "common/error.h"
 #include "compiler/pipeline/variable_arguments.h"
 #include "compiler/pipeline/words.h"
+#include "compiler/target/elf/source_names.h"
 
 namespace kevt::pipeline {
 
@@ -20,10 +21,29 @@ constexpr std::string_view kArgument = "$arg", kEveryArgument = "$arg*", kParame
 
 bool is_decimal(char c) { return std::isdigit(static_cast<unsigned char>(c)) != 0; }
 
+// How many bytes of `text` are the sign of an operator.
+std::size_t operator_length(std::string_view text) {
+  // Longer signs before those that they begin with.
+  static constexpr std::string_view kSigns[] = {
+      "<=>", "<<=", ">>=", "->*", "<<", ">>", "<=", ">=", "==", "!=", "&&", "||", "++",
+      "--",  "+=",  "-=",  "*=",  "/=", "%=", "^=", "&=", "|=", "->", "()", "[]", "<",
+      ">",   "+",   "-",   "*",   "/",  "%",  "^",  "&",  "|",  "~",  "!",  "=",  ","};
+  for (const std::string_view sign : kSigns)
+    if (text.starts_with(sign)) return sign.size();
+  return 0;
+}
+
+constexpr std::string_view kOperator = "operator";
+
 // Where `+8` or `%return` begins behind a function's name, whose own parentheses and angle brackets may hold anything.
 std::size_t end_of_name(std::string_view text) {
   int open = 0;
   for (std::size_t at = 0; at < text.size(); ++at) {
+    if (text.substr(at).starts_with(kOperator) && (at == 0 || text[at - 1] == ':')) {
+      const std::size_t behind = at + kOperator.size();
+      if (const std::size_t sign = operator_length(text.substr(behind))) at = behind + sign;
+      if (at >= text.size()) break;
+    }
     if (text[at] == '(' || text[at] == '<') ++open;
     if (text[at] == ')' || text[at] == '>') --open;
     const bool is_offset = text[at] == '+' && at + 1 < text.size() && is_decimal(text[at + 1]);
@@ -32,31 +52,60 @@ std::size_t end_of_name(std::string_view text) {
   return text.size();
 }
 
+bool is_glob(std::string_view function) {
+  return function.find_first_of("*?") != std::string_view::npos &&
+         function.find_first_of("(<") == std::string_view::npos && !function.contains(kOperator);
+}
+
 bool returns(const FileFunction& name, std::string_view head) {
   return head.starts_with('r') || name.behind == "%return";
 }
 
+// ---- names of events, of 63 bytes at most
+constexpr std::size_t kMostOfName = 63;
+
+std::string as_identifier(std::string_view text) {
+  std::string made;  // `Shape::area` is Shape_area
+  for (const char c : text) {
+    const bool is_letter = std::isalnum(static_cast<unsigned char>(c)) != 0;
+    if (is_letter || (!made.empty() && !made.ends_with('_'))) made += is_letter ? c : '_';
+  }
+  while (made.ends_with('_')) made.pop_back();
+  return made.empty() ? "function" : made;
+}
+
+// The function's name without its parameters. Go's `main.(*pair).sum` has none behind its parentheses.
+std::string_view without_parameters(std::string_view function) {
+  const std::size_t close = function.rfind(')');
+  const std::string_view behind = close == std::string_view::npos ? "none" : function.substr(close + 1);
+  const bool has_parameters =
+      behind.empty() || behind.starts_with("const") || behind.starts_with("volatile") || behind.starts_with('&');
+  return has_parameters ? target::qualified_name(function) : function;
+}
+
 // The name that the kernel would give a probe of a module's function.
 std::string event_of_module(const FileFunction& name, std::string_view head) {
-  std::string made = fmt::format("{}_{}_{}_0", head.front(), name.path, name.function);
-  for (char& c : made)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
+  const std::string function = as_identifier(without_parameters(name.function));
+  std::string made = fmt::format("{}_{}_{}_0", head.front(), as_identifier(name.path), function);
+  if (made.size() > kMostOfName) made = fmt::format("{}_{}", head.front(), function).substr(0, kMostOfName);
   return made;
 }
 
 std::string file_event_name(const FileFunction& name, std::string_view head) {
-  std::string made(name.function.substr(0, name.function.find('(')));
-  for (char& c : made)
-    if (!std::isalnum(static_cast<unsigned char>(c))) c = '_';
-  std::string once;  // `Shape::area` is Shape_area
-  for (const char c : made)
-    if (c != '_' || !once.ends_with('_')) once += c;
-  constexpr std::size_t kMost = 50;
-  once.resize(std::min(once.size(), kMost));
-  return once + (returns(name, head) ? "__return" : "");
+  const std::string end =
+      (name.offset.empty() ? "" : fmt::format("_{}", name.offset.substr(1))) + (returns(name, head) ? "__return" : "");
+  const std::string function = as_identifier(without_parameters(name.function));
+  return function.substr(0, kMostOfName - std::min(end.size(), kMostOfName - 1)) + end;
 }
 
-// The mistake is the kernel's, which would read a number there.
+// ---- mistakes: the kernel's, which would read a number behind the colon
+diag::Diagnostic wrong_place(std::string_view line, const Word& place, const FileFunction& name, std::string detail) {
+  const auto behind_colon = static_cast<std::uint32_t>(place.column + name.path.size() + 1);
+  diag::Diagnostic made = mistake_at(line, {place.text, behind_colon}, std::move(detail), diag::Kind::BadUprobeOffs);
+  made.location = diag::Location::Uprobe;
+  return made;
+}
+
 diag::Diagnostic no_such_function(std::string_view line, const Word& place, const FileFunction& name,
                                   const target::LookupError& why) {
   std::string detail = fmt::format("`{}` has no function `{}`", name.path, name.function);
@@ -68,10 +117,7 @@ diag::Diagnostic no_such_function(std::string_view line, const Word& place, cons
   if (!why.why.empty()) detail = fmt::format("`{}` of `{}`: {}", name.function, name.path, why.why);
   for (std::size_t i = 0; i < why.candidates.size(); ++i)
     detail += fmt::format("{}`{}`", i ? ", " : lead, why.candidates[i]);
-  const auto behind_colon = static_cast<std::uint32_t>(place.column + name.path.size() + 1);
-  diag::Diagnostic made = mistake_at(line, {place.text, behind_colon}, std::move(detail), diag::Kind::BadUprobeOffs);
-  made.location = diag::Location::Uprobe;
-  return made;
+  return wrong_place(line, place, name, std::move(detail));
 }
 
 // What `$argN` of x86-64 is at a function's entry.
@@ -83,10 +129,11 @@ std::string place_of_argument(std::uint32_t number) {
   return "";
 }
 
-// `text` with the places of the arguments that it numbers.
+// `text` with the places of the arguments that it numbers, outside its own texts (`\"$arg1\"`).
 std::string with_places(std::string text) {
   constexpr std::uint32_t kMost = 64;
   for (std::size_t at = text.find(kArgument); at != std::string::npos; at = text.find(kArgument, at + 1)) {
+    if (std::count(text.begin(), text.begin() + static_cast<std::ptrdiff_t>(at), '"') % 2 != 0) continue;
     std::uint32_t number = 0;
     const char* const begin = text.data() + at + kArgument.size();
     const auto [end, error] = std::from_chars(begin, text.data() + text.size(), number);
@@ -125,37 +172,74 @@ std::optional<model::EventName> nameless_file_function(std::string_view line) {
   return model::EventName{"uprobes", file_event_name(*name, head)};
 }
 
+namespace {
+
+// The offset behind the name; nullopt: it is none.
+std::optional<std::uint64_t> offset_of(const FileFunction& name) {
+  if (name.offset.empty()) return 0;
+  constexpr std::uint64_t kMost = 1u << 31;
+  const std::string_view digits = name.offset.substr(1);
+  const bool is_hex = digits.starts_with("0x") || digits.starts_with("0X");
+  const char* const begin = digits.data() + (is_hex ? 2 : 0);
+  std::uint64_t offset = 0;
+  const auto [end, error] = std::from_chars(begin, digits.data() + digits.size(), offset, is_hex ? 16 : 10);
+  const bool is_number = error == std::errc() && end == digits.data() + digits.size() && begin != end;
+  return is_number && offset < kMost ? std::optional(offset) : std::nullopt;
+}
+
+// The first word of the lines, with the event's name.
+std::string named_head(const FileFunction& name, std::string_view head, bool only_copies) {
+  std::string named(head);
+  if (!head.contains(':'))
+    named += only_copies ? ":kprobes/" + event_of_module(name, head) : ":" + file_event_name(name, head);
+  else if (only_copies && !head.contains('/'))
+    named.insert(head.find(':') + 1, "kprobes/");
+  return named;
+}
+
+// Whether the target may be asked for the place: PATH:FUNCTION of a file that is there; FILE:FUNCTION of a program.
+bool may_be_asked(std::string_view place, const FileFunction& name, bool only_copies, const target::TargetEnv& env) {
+  if (only_copies) return !env.is_running_kernel() && !is_glob(name.function);
+  // PATH:OFFSET of a file whose name has a colon is the kernel's own meaning.
+  const std::string_view whole = place.substr(0, place.rfind(':'));
+  const bool is_offset = whole != name.path && env.file_status(whole) == target::FileStatus::Regular;
+  return !is_offset && env.file_status(name.path) == target::FileStatus::Regular;
+}
+
+constexpr std::string_view kAtTheEntry =
+    "names of parameters and `$argN` stand for what was passed, at the entry: `p:ev PATH:FUNCTION`; a return probe has "
+    "`$retval`, and a line of the function its variables, `PATH:FUNCTION:LINE`";
+constexpr std::string_view kNoGlob =
+    "no glob stands behind a path: name one function; in process `FILE:GLOB`, by the name of a library that is loaded, "
+    "means all that match";
+
+}  // namespace
+
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_file_function(
     std::string_view line, const target::TargetEnv& env) {
-  const auto name = parts_of_place(place_in(line));
+  const std::string_view place = place_in(line);
+  const auto name = parts_of_place(place);
   if (!name) return std::nullopt;
   // A function that is there in copies only, which a compiler has made, has no symbol of its name.
   const bool only_copies = !name->path.contains('/');
-  if (only_copies ? env.is_running_kernel() : env.file_status(name->path) != target::FileStatus::Regular)
-    return std::nullopt;
-  std::vector<Word> words = words_of(line);
-  const bool is_glob = name->function.find_first_of("*?") != std::string_view::npos;
-  if (is_glob && only_copies) return std::nullopt;
-  if (is_glob)
-    return std::unexpected(mistake_at(line, words[1],
-                                      "no glob stands behind a path: name one function; in process `FILE:GLOB`, by the "
-                                      "name of a library that is loaded, means all that match"));
-  for (Word& word : words)
-    if (word.text == kEveryArgument) word.text = kParameters;
+  if (!may_be_asked(place, *name, only_copies, env)) return std::nullopt;
   target::LineQuestion question{
       .module = name->path, .source = name->function, .at_entry = true, .only_copies = only_copies};
+  if (only_copies && !env.find_line(question)) return std::nullopt;
+  std::vector<Word> words = words_of(line);
+  const auto refuse = [&](std::string detail) {
+    return std::unexpected(wrong_place(line, words[1], *name, std::move(detail)));
+  };
+  if (is_glob(name->function)) return refuse(std::string(kNoGlob));
+  const auto offset = offset_of(*name);
+  if (!offset) return refuse(fmt::format("`{}` is no offset", name->offset));
+  for (Word& word : words)
+    if (word.text == kEveryArgument) word.text = kParameters;
   ask_for_variables(words, question);
   question.asks_for_arguments =
-      std::ranges::any_of(words, [](const Word& word) { return word.text.contains(kArgument); });
-  const bool is_asked = question.all_locals || !question.names.empty();
-  if (only_copies &&
-      !env.find_line({.module = name->path, .source = name->function, .at_entry = true, .only_copies = true}))
-    return std::nullopt;
-  if (is_asked && (!name->offset.empty() || returns(*name, words[0].text)))
-    return std::unexpected(mistake_at(line, words[1],
-                                      "names of parameters stand for what was passed, at the entry: `p:ev "
-                                      "PATH:FUNCTION`; a return probe has `$retval`, and a line of the function its "
-                                      "variables, `PATH:FUNCTION:LINE`"));
+      std::ranges::any_of(words, [](const Word& word) { return with_places(std::string(word.text)) != word.text; });
+  const bool is_asked = question.all_locals || !question.names.empty() || question.asks_for_arguments;
+  if (is_asked && (*offset != 0 || returns(*name, words[0].text))) return refuse(std::string(kAtTheEntry));
   auto found = env.find_line(question);
   if (found && !has_all_variables(question, *found)) {  // an error shall name those that are there
     question.all_locals = true;
@@ -163,27 +247,14 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   }
   if (!found && found.error().failure == target::LookupFailure::NotChecked) return std::nullopt;
   if (!found) return std::unexpected(no_such_function(line, words[1], *name, found.error()));
-  const auto arguments = KEVT_TRY(VariableArguments(line, words, *found, [&](const target::LinePlace& place) {
-                                    return fmt::format("the entry of `{}` ({:#x})", name->function, place.address);
-                                  }).texts());
-  std::uint64_t more = 0;
-  if (!name->offset.empty()) {
-    const std::string_view digits = name->offset.substr(1);
-    const bool is_hex = digits.starts_with("0x") || digits.starts_with("0X");
-    const char* const begin = digits.data() + (is_hex ? 2 : 0);
-    const auto [end, error] = std::from_chars(begin, digits.data() + digits.size(), more, is_hex ? 16 : 10);
-    if (error != std::errc() || end != digits.data() + digits.size())
-      return std::unexpected(mistake_at(line, words[1], fmt::format("`{}` is no offset", name->offset)));
-  }
-  const std::string_view head = words[0].text;
-  std::string named(head);
-  if (!head.contains(':'))
-    named += only_copies ? ":kprobes/" + event_of_module(*name, head) : ":" + file_event_name(*name, head);
-  else if (only_copies && !head.contains('/'))
-    named.insert(head.find(':') + 1, "kprobes/");
+  const auto where = [&](const target::LinePlace& at) {
+    return fmt::format("the entry of `{}` ({:#x})", name->function, at.address);
+  };
+  const auto arguments = KEVT_TRY(VariableArguments(line, words, *found, where).texts());
+  const std::string head = named_head(*name, words[0].text, only_copies);
   std::vector<std::string> lines;
   for (std::size_t i = 0; i < found->places.size(); ++i)
-    lines.push_back(fmt::format("{} {}:{:#x}{}{}", named, found->places[i].path, found->places[i].offset + more,
+    lines.push_back(fmt::format("{} {}:{:#x}{}{}", head, found->places[i].path, found->places[i].offset + *offset,
                                 name->behind, with_places(arguments[i])));
   return lines;
 }

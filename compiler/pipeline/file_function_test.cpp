@@ -23,19 +23,27 @@ TEST(FileFunctionTest, IsAPathAndAName) {
   EXPECT_EQ(parts("/bin/app:ns::Shape<int>::area(int,double)+4"), "/bin/app|ns::Shape<int>::area(int,double)|+4|");
   EXPECT_EQ(parts("/bin/app:Shape::operator+(Shape const&)"), "/bin/app|Shape::operator+(Shape const&)||");
   EXPECT_EQ(parts("./app:main"), "./app|main||");
+  EXPECT_EQ(parts("/bin/app:V::operator<%return"), "/bin/app|V::operator<||%return");
+  EXPECT_EQ(parts("/bin/app:V::operator->*+0x4"), "/bin/app|V::operator->*|+0x4|");
+  EXPECT_EQ(parts("/bin/app:V::operator()(int)+4"), "/bin/app|V::operator()(int)|+4|");
   for (const char* const other : {"/bin/app:0x10", "/bin/app:10(0x20)", "/bin/app",
                                   "/bin/app:", "Shape::operator/(int)", "libc:malloc", "malloc", ""})
     EXPECT_EQ(parts(other), "none") << other;
 }
 
 TEST(FileFunctionTest, NamesItsEvent) {
-  const auto name = [](std::string_view line) {
+  const auto name = [](const std::string& line) {
     const auto event = shorthand_event(line);
     return event ? event->system + "/" + event->event : "none";
   };
   EXPECT_EQ(name("p /bin/app:main"), "uprobes/main");
   EXPECT_EQ(name("r /bin/app:main"), "uprobes/main__return");
   EXPECT_EQ(name("p /bin/app:ns::Shape::area(int, double) w"), "uprobes/ns_Shape_area");
+  EXPECT_EQ(name("p /bin/app:P<int, long>::sum(int) const n"), "uprobes/P_int_long_sum");
+  EXPECT_EQ(name("p /bin/app:(anonymous namespace)::hidden"), "uprobes/anonymousnamespace_hidden");
+  EXPECT_EQ(name("p /bin/app:main.(*pair).sum"), "uprobes/main_pair_sum");
+  EXPECT_EQ(name("p /bin/app:area+0x8"), "uprobes/area_0x8");
+  EXPECT_EQ(name("r /bin/app:" + std::string(90, 'x')), "uprobes/" + std::string(55, 'x') + "__return");
   EXPECT_EQ(name("p:ev /bin/app:main"), "none");
   EXPECT_EQ(name("p /bin/app:0x10"), "none");
 }
@@ -52,7 +60,7 @@ class OneFile : public target::FixedTargetEnv {
     return found;
   }
   target::FileStatus file_status(std::string_view path) const override {
-    return path == "/bin/app" ? target::FileStatus::Regular : target::FileStatus::Missing;
+    return path == "/bin/app" || path == "/bin/app:b" ? target::FileStatus::Regular : target::FileStatus::Missing;
   }
 };
 
@@ -69,10 +77,13 @@ TEST(FileFunctionTest, StandsForAnOffset) {
   EXPECT_EQ(lines_of("p:ev /bin/app:area n=$arg1 m=$arg3:s32 far=$arg8"),
             "p:ev /bin/app:0x11b4 n=%di m=%dx:s32 far=+16(%sp)\n");
   EXPECT_EQ(lines_of("r:ev /bin/app:area got=$retval:s32"), "r:ev /bin/app:0x11b4 got=$retval:s32\n");
-  EXPECT_EQ(lines_of("p /bin/app:area+0x10 %ax"), "p:area /bin/app:0x11c4 %ax\n");
+  EXPECT_EQ(lines_of("p /bin/app:area+0x10 %ax"), "p:area_0x10 /bin/app:0x11c4 %ax\n");
   EXPECT_EQ(lines_of("p /bin/app:area%return"), "p:area__return /bin/app:0x11b4%return\n");
   EXPECT_EQ(lines_of("p:ev /bin/other:area"), "as it is") << "there is no such file";
   EXPECT_EQ(lines_of("p:ev /bin/app:0x1234"), "as it is");
+  EXPECT_EQ(lines_of("p:ev /bin/app:b:0x10"), "as it is") << "the kernel's own PATH:OFFSET of a file `app:b`";
+  EXPECT_EQ(lines_of("p:ev /bin/app:area m=\\\"cost-$arg1\" n=$arg2"),
+            "p:ev /bin/app:0x11b4 m=\\\"cost-$arg1\" n=%si\n");
 }
 
 TEST(FileFunctionTest, SaysWhatIsWrong) {
@@ -81,7 +92,13 @@ TEST(FileFunctionTest, SaysWhatIsWrong) {
   EXPECT_THAT(lines_of("p:ev /bin/app:area width"), HasSubstr("there is no variable `width`"));
   EXPECT_THAT(lines_of("r:ev /bin/app:area width"), HasSubstr("at the entry"));
   EXPECT_THAT(lines_of("p:ev /bin/app:area+8 width"), HasSubstr("at the entry"));
-  EXPECT_THAT(lines_of("p:ev /bin/app:area+0x"), HasSubstr("is no offset"));
+  EXPECT_THAT(lines_of("r:ev /bin/app:area n=$arg1"), HasSubstr("at the entry"));
+  EXPECT_THAT(lines_of("p:ev /bin/app:area+8 n=$arg1"), HasSubstr("at the entry"));
+  for (const char* const offset : {"+0x", "+8x", "+18446744073709551600"})
+    EXPECT_THAT(lines_of(std::string("p:ev /bin/app:area") + offset), HasSubstr("is no offset"));
+  const auto mistake = expand_shorthand("p:ev /bin/app:a*", OneFile()).error();
+  EXPECT_EQ(mistake.kind, diag::Kind::BadUprobeOffs);
+  EXPECT_EQ(mistake.column, 14u) << "where the kernel looks for a number";
 }
 
 }  // namespace

@@ -47,15 +47,19 @@ std::optional<model::EventName> shorthand_event(std::string_view line) {
   auto marker = nameless_usdt(line);
   if (marker) return marker;
   auto of_line = nameless_line(line);
-  return of_line ? of_line : nameless_file_function(line);
+  if (of_line) return of_line;
+  const std::optional<std::string> joined = joined_place(line);
+  return nameless_file_function(joined ? std::string_view(*joined) : line);
 }
+
+bool is_function_of_file(std::string_view line) { return function_in_file(place_in(line)).has_value(); }
 
 std::string_view what_shorthand_means(std::string_view line) {
   if (usdt_in(line))
     return "`FILE:PROVIDER:NAME` is a marker (USDT): `run`, `mount` and `explain` know its places in the program";
   if (line_in(line))
     return "`FILE:SOURCE:LINE` is a line of the source: `run`, `mount` and `explain` know its places in the program";
-  if (function_in_file(place_in(line)))
+  if (is_function_of_file(line))
     return "`PATH:FUNCTION` is a function of a file: `run`, `mount` and `explain` know its offset in the file";
   return "";
 }

@@ -30,6 +30,9 @@ std::string_view what_shorthand_means(std::string_view line);
 // there only globs in a named program or library count, which no kernel's line means.
 enum class Globs : std::uint8_t { All, OfNamedFiles };
 
+// Whether the place is PATH:FUNCTION. It is a uprobe's, so the file kprobe_events does not take it.
+bool is_function_of_file(std::string_view line);
+
 // The lines that replace `line`; nullopt: `line` is no short form and stays. An error: a mistake in a short form.
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_shorthand(std::string_view line,
                                                                                           const target::TargetEnv& env,

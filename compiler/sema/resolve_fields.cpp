@@ -158,9 +158,12 @@ FieldResolver::Operand FieldResolver::in_registers(std::uint32_t number, TypeId 
     if (!take_member(found, path, arrow, bits)) return std::nullopt;
   } while (!arrow && !path.is_done);
   const bool is_part = bits % kWordBits != 0 || found.bit_size != 0;
-  if (is_part || is_structure(found.table->type(found.type)))
+  const Type& type = found.table->type(found.type);
+  if (is_part || is_structure(type) || type.kind == TypeClass::Array)
     return report(diag::Kind::NoBtfarg, found.field_column, ENOENT,
-                  is_part ? "it is a part of a register" : "it is a structure: name one of its members");
+                  is_part              ? "it is a part of a register"
+                  : is_structure(type) ? "it is a structure: name one of its members"
+                                       : "it is an array in a register");
   found.base = model::ArgumentBase{.number = number + bits / kWordBits};
   return arrow ? follow(std::move(found), path) : std::move(found);
 }

@@ -126,6 +126,7 @@ QList<int> AttachDialog::chosen() const {
 }
 
 proc::ProcessChoice AttachDialog::choice() const {
+  if (!view_->selectionModel()->hasSelection()) return {};
   const auto row = static_cast<std::size_t>(std::max(scope_->currentIndex(), 0));
   return row < scopes_.size() ? scopes_[row] : proc::ProcessChoice();
 }
@@ -166,6 +167,7 @@ void AttachDialog::offerScopes() {
 }
 
 void AttachDialog::takeList() {
+  const QString scope = scope_->currentText();
   const bool has_containers = [this] {
     for (int row = 0; row < list_.rowCount(); ++row)
       if (!list_.at(row).container.isEmpty()) return true;
@@ -179,6 +181,9 @@ void AttachDialog::takeList() {
   if (!selection.isEmpty())
     view_->selectionModel()->select(selection, QItemSelectionModel::ClearAndSelect | QItemSelectionModel::Rows);
   kept_.clear();
+  offerScopes();  // a model that was reset has told nobody what is selected
+  scope_->setCurrentIndex(std::max(scope_->findText(scope), 0));
+  judge();
 }
 
 void AttachDialog::find() {

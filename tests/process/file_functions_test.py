@@ -12,6 +12,17 @@ from lines_test import ROUNDS, Traced, records, said
 from mounted import MountTest
 
 
+CHANGED = """
+#[inline(never)]
+fn pick(unused: u64, scale: u64) -> u64 { std::hint::black_box(scale) * 3 }
+fn main() {
+    let a = std::env::args().count() as u64;
+    println!("scales {} {}", a, a + 1);
+    std::process::exit((pick(7 + a, a) + pick(8 + a, a + 1) == 0) as i32);
+}
+"""
+
+
 class FileFunctions(Traced):
     def each(self):
         for name in ("lines0", "lines2"):
@@ -65,12 +76,42 @@ class FileFunctions(Traced):
         self.assertIn("it is a copy of `fixed` that the compiler has made", self.refused(program, f"p:e copied:{symbol} n"))
         self.assertIn("`$argN` is not known", self.refused(program, f"p:e copied:fixed n=$arg1"))
 
+    def test_copies_of_different_functions_are_not_joined(self):
+        source = "extern int sink;\nstatic __attribute__((noinline)) int helper(int n, int always) { __asm__ volatile(\"\" ::: \"memory\"); return n * always + %d; }\n"
+        with tempfile.TemporaryDirectory() as folder:
+            def file(name, text):
+                with open(os.path.join(folder, name), "w") as out:
+                    out.write(text)
+                return out.name
+            one = file("one.c", source % 1 + "int one(int n) { return helper(n, 3) + helper(n + 1, 3); }\n")
+            two = file("two.c", source % 2 + "int two(int n) { return helper(n, 5) + helper(n + 1, 5); }\nint one(int);\nint main(int argc, char** argv) { (void)argv; return one(argc) + two(argc) == 0; }\n")
+            program = os.path.join(folder, "joined")
+            subprocess.run(["gcc", "-O2", "-g", "-w", "-o", program, one, two], check=True)
+            self.assertEqual(subprocess.run(["nm", program], capture_output=True, text=True).stdout.count(" t helper."), 2)
+            for place in ("joined", program):
+                self.assertIn(f"`helper` is the name of several functions: `{place}:0x" if place == program else "no function `helper`", self.refused(program, f"p:h {place}:helper n"))
+
+    @unittest.skipIf(shutil.which("rustc") is None, "there is no rustc")
+    def test_functions_that_llvm_has_changed(self):
+        """LLVM removes parameters under the same name (DW_CC_nocall): no register is claimed for what is not passed."""
+        with tempfile.TemporaryDirectory() as folder:
+            with open(os.path.join(folder, "changed.rs"), "w") as file:
+                file.write(CHANGED)
+            program = os.path.join(folder, "changed")
+            subprocess.run(["rustc", "-O", "-g", "-o", program, file.name], check=True, capture_output=True, timeout=120)
+            if "(nocall)" not in subprocess.run(["readelf", "--debug-dump=info", program], capture_output=True, text=True).stdout:
+                self.skipTest("this rustc changes no function, or does not say so")
+            done = self.traced(program, "-e", f"p:pick {program}:pick scale")
+            self.assertEqual([one["scale"] for one in records(done.stdout, "pick")], said(done.stdout, "scales")[0])
+            self.assertIn("`unused` at the entry of `pick`", self.refused(program, f"p:pick {program}:pick unused"))
+            self.assertIn("the compiler has changed what callers of `pick` pass", self.refused(program, "p:pick changed:pick unused"))
+
     def test_mistakes(self):
         program = os.path.join(PROGRAMS, "lines2")
         for place, word in (("area_fo", "near it: `area_of`"), ("area_of+4 s", "at the entry"), ("area_of nobody", "there is no variable `nobody`; there are `s`, `scale`"),
                             ("*_of", "no glob stands behind a path")):
             self.assertIn(word, self.refused(program, f"p:e {program}:{place}"))
-        self.assertIn("names of parameters stand for what was passed", self.refused(program, f"r:e {program}:area_of s"))
+        self.assertIn("stand for what was passed, at the entry", self.refused(program, f"r:e {program}:area_of s"))
         self.assertNotIn("has no function", self.refused(program, "p:e /no/such/file:main"))
         done = subprocess.run([KEVTRACE, "check", "-e", f"p:e {program}:main"], capture_output=True, text=True, timeout=60)
         self.assertIn("`PATH:FUNCTION` is a function of a file", done.stdout + done.stderr)
@@ -92,12 +133,29 @@ class FileFunctions(Traced):
             self.assertIn("Go's are in %ax %bx", self.refused(program, f"p:work {program}:main.work {argument}"))
 
 
+class Refusals(Traced):
+    def test_an_array_in_registers(self):
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = os.path.join(folder, "arrays.c"), os.path.join(folder, "arrays")
+            with open(source, "w") as file:
+                file.write('struct s { char text[16]; };\n__attribute__((noinline)) int by(struct s s, int n) { __asm__ volatile("" ::: "memory"); return s.text[n]; }\n'
+                           'int main(int argc, char** argv) { (void)argv; struct s s = {"hello"}; return by(s, argc) == 0; }\n')
+            subprocess.run(["gcc", "-O1", "-g", "-o", program, source], check=True)
+            self.assertIn("it is an array in a register", self.refused(program, "p:b arrays:by s->text"))
+            self.assertIn("it is kept in several pieces", self.refused(program, f"p:b {program}:by s.text"))
+
+
 class InAMount(MountTest):
     COMMAND = (os.path.join(PROGRAMS, "lines2"), "3", "by hand")
 
     def test_a_mount_lists_the_uprobe(self):
         program = self.COMMAND[0]
         self.echo(f"p {program}:area_of scale x=s->at.x\n", "uprobe_events")
+        with self.assertRaises(OSError):  # as a kernel: a place with a path is a uprobe's
+            self.echo(f"p:other {program}:area_of\n", "kprobe_events")
+        with self.assertRaises(OSError):
+            self.echo(f"p:other {program}:are*\n", "uprobe_events")
+        self.assertIn("trace_uprobe: error: Invalid uprobe offset", self.cat("error_log"))
         self.assertRegex(self.cat("uprobe_events"), rf"^p:uprobes/area_of {re.escape(program)}:0x[0-9a-f]+ scale=%si:s32 x=\+\d+\(%di\):s32\n$")
 
 

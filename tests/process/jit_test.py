@@ -191,6 +191,8 @@ class Jit(unittest.TestCase):
         done = subprocess.run([KEVTRACE, "list", "--pid", pid, "twicee"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 1)
         self.assertIn("near it: `twice`", done.stderr)
+        done = subprocess.run([KEVTRACE, "list", "--pid", pid, "-L", "main"], capture_output=True, text=True, timeout=60)
+        self.assertEqual((done.returncode, "lines are those of a file" in done.stderr), (2, True))
         done = subprocess.run([KEVTRACE, "list", "--pid", "1999999999", "x"], capture_output=True, text=True, timeout=60)
         self.assertEqual(done.returncode, 1)
 

@@ -312,16 +312,18 @@ std::vector<ElfSymbol> ElfImage::find_functions_of_source(std::string_view name)
 std::vector<ElfSymbol> ElfImage::find_copies(std::string_view name) const {
   state_->load_symbols();
   const std::string_view identifier = last_identifier(name);
-  std::vector<ElfSymbol> found;
+  std::vector<ElfSymbol> exact, suffix;
   for (const ElfSymbol& symbol : state_->symbols) {
     const std::string_view of = copied_function(symbol.name);
     if (of.empty() || !of.contains(identifier) || symbol.kind == SymbolKind::Object || !is_executable(symbol.address))
       continue;
-    const bool is_meant =
-        of == name || (may_be_mangled(of) && matches_source_name(source_name(of), name) != NameMatch::No);
-    if (is_meant) found.push_back(symbol);
+    const NameMatch match = of == name           ? NameMatch::Exact
+                            : may_be_mangled(of) ? matches_source_name(source_name(of), name)
+                                                 : NameMatch::No;
+    if (match == NameMatch::Exact) exact.push_back(symbol);
+    if (match == NameMatch::Suffix) suffix.push_back(symbol);
   }
-  return found;
+  return exact.empty() ? suffix : exact;
 }
 
 std::vector<ElfSymbol> ElfImage::find_objects(std::string_view name) const {

@@ -278,6 +278,7 @@ std::string_view copied_function(std::string_view symbol) {
   const std::size_t dot = symbol.find('.');
   if (dot == std::string_view::npos || dot == 0) return {};
   std::string_view rest = symbol.substr(dot);
+  if (rest.size() > 1 && rest[1] >= '0' && rest[1] <= '9') return {};  // a number alone says nothing
   while (!rest.empty()) {
     rest.remove_prefix(1);
     const std::string_view word = rest.substr(0, rest.find('.'));

@@ -450,21 +450,31 @@ DebugTypes::DebugTypes(DebugTypes&&) noexcept = default;
 DebugTypes& DebugTypes::operator=(DebugTypes&&) noexcept = default;
 DebugTypes::~DebugTypes() = default;
 
-std::expected<TypeId, std::string> DebugTypes::State::prototype_at(Dwarf_Addr address, std::string_view name) {
+std::expected<DebugTypes::State::Function, std::string> DebugTypes::State::function_at(Dwarf_Addr address,
+                                                                                       std::string_view name) {
   if (!dwarf) return std::unexpected(why);
   if (const auto known_one = functions.find(address); known_one != functions.end()) return known_one->second;
   auto unit = unit_of(address);
   Dwarf_Die die;
   if (!unit || !find_function(*unit, address, 0, die))
     return std::unexpected(fmt::format("the debug information does not describe `{}`", name));
-  return functions.emplace(address, add_prototype(die)).first->second;
+  Dwarf_Attribute attribute;
+  Dwarf_Word convention = 0;
+  if (dwarf_attr(&die, DW_AT_calling_convention, &attribute) != nullptr) dwarf_formudata(&attribute, &convention);
+  const Function function{.prototype = add_prototype(die), .passes_otherwise = convention == DW_CC_nocall};
+  return functions.emplace(address, function).first->second;
 }
 
 std::expected<FunctionTypes, TypesError> DebugTypes::function_at(ImageAddr address, std::string_view name) {
-  const auto prototype = state_->prototype_at(address.value, name);
-  if (!prototype) return std::unexpected(TypesError{TypesFailure::Missing, prototype.error()});
-  FunctionTypes found{.table = &state_->table, .prototype = *prototype};
-  for (const Member& parameter : state_->table.members(state_->table.type(*prototype)))
+  const auto function = state_->function_at(address.value, name);
+  if (!function) return std::unexpected(TypesError{TypesFailure::Missing, function.error()});
+  if (function->passes_otherwise)
+    return std::unexpected(
+        TypesError{TypesFailure::Missing, fmt::format("the compiler has changed what callers of `{}` pass; "
+                                                      "`PATH:FUNCTION` and lines have the parameters that are known",
+                                                      name)});
+  FunctionTypes found{.table = &state_->table, .prototype = function->prototype};
+  for (const Member& parameter : state_->table.members(state_->table.type(function->prototype)))
     found.parameters += parameter.name != 0 || parameter.type != 0 ? 1 : 0;
   return found;
 }

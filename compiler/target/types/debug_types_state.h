@@ -27,7 +27,12 @@ struct DebugTypes::State {
   TypeTable table;
   std::unordered_map<const void*, TypeId> known;  // by the address of the DIE
   std::deque<std::pair<Dwarf_Die, TypeId>> open;  // place-holders to be filled
-  std::unordered_map<std::uint64_t, TypeId> functions;
+  struct Function {
+    TypeId prototype = 0;  // its parameters are numbered
+    // The compiler says that callers do not pass arguments as the ABI has it (DW_CC_nocall: LLVM has removed some).
+    bool passes_otherwise = false;
+  };
+  std::unordered_map<std::uint64_t, Function> functions;
   std::uint32_t const_ = table.add_name("const ");
   std::uint32_t volatile_ = table.add_name("volatile ");
 
@@ -40,8 +45,8 @@ struct DebugTypes::State {
   void convert_members(Dwarf_Die& die, Type& type);
   void convert_names(Dwarf_Die& die, Type& type);
   void convert_array(Dwarf_Die& die, Type& type);
-  // The prototype of the function that begins there, its parameters numbered; an error says why there is none.
-  std::expected<TypeId, std::string> prototype_at(Dwarf_Addr address, std::string_view name);
+  // The function that begins there; an error says why it is not described.
+  std::expected<Function, std::string> function_at(Dwarf_Addr address, std::string_view name);
   TypeId add_prototype(Dwarf_Die& die);
   Type parameters_of(Dwarf_Die& die);
   void number_parameters(TypeId prototype, bool is_rust);

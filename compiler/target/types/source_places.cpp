@@ -25,6 +25,7 @@
 #include "compiler/target/types/line_rows.h"
 #include "compiler/target/types/open_dwarf.h"
 #include "compiler/target/types/source_index.h"
+#include "compiler/target/types/source_places_state.h"
 #include "compiler/target/types/variable_location.h"
 
 namespace kevt::target {
@@ -34,9 +35,6 @@ namespace {
 bool ends_with_path(std::string_view path, std::string_view end) {
   return path == end || (path.size() > end.size() && path.ends_with(end) && path[path.size() - end.size() - 1] == '/');
 }
-
-// A line of the source: of a file with this name.
-using FileLine = std::pair<std::string, std::uint32_t>;
 
 // Whether the function is called `wanted`: plain, or with the last of its scopes (`Shape::area`).
 bool is_called(Dwarf* dwarf, const IndexedFunction& function, std::string_view wanted) {
@@ -64,56 +62,19 @@ IndexIdentity identity_of(const FileContents& program, const OpenDwarf& debug) {
 
 }  // namespace
 
-struct SourcePlaces::State {
-  explicit State(const std::string& path)
-      : types(std::make_shared<DebugTypes::State>(path, DwarfSections::PlacesOfVariables)) {
-    if (!types->dwarf) return;
-    debug_frames = dwarf_getcfi(types->dwarf->get());
-    auto opened = FileContents::open(path);
-    index.emplace(types->dwarf->get(), opened ? identity_of(**opened, *types->dwarf) : IndexIdentity{});
-    if (!opened) return;
-    auto elf = open_private_elf(**opened, [](std::string_view name) { return name.starts_with(".eh_frame"); });
-    if (!elf) return;
-    frames_contents = std::move(*opened);
-    frames_elf = std::move(*elf);
-    frames.reset(dwarf_getcfi_elf(frames_elf.get()));
-  }
-
-  struct EndFrames {
-    void operator()(Dwarf_CFI* frames) const { dwarf_cfi_end(frames); }
-  };
-  std::shared_ptr<DebugTypes::State> types;
-  std::shared_ptr<FileContents> frames_contents;
-  OpenElf frames_elf;
-  std::unique_ptr<Dwarf_CFI, EndFrames> frames;
-  Dwarf_CFI* debug_frames = nullptr;  // owned by the Dwarf
-  std::map<Dwarf_Off, std::unique_ptr<LineUnit>> units;
-  std::optional<SourceIndex> index;
-
-  Dwarf* dwarf() const { return types->dwarf->get(); }
-
-  const LineUnit& unit_of(Dwarf_Die die);
-  std::expected<FileLine, LookupError> line_meant(const ElfImage& image, std::string_view source, std::uint32_t line);
-  std::uint32_t last_line_of(const std::string& file, std::uint32_t first);
-  void add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions);
-  std::vector<Dwarf_Die> units_with(const std::string& file);
-  std::vector<LinePlace> places_of(const ElfImage& image, const FileLine& line, const LineQuestion& question);
-  std::expected<std::vector<LinePlace>, LookupError> entries_of(const ElfImage& image, const LineQuestion& question);
-  std::expected<void, LookupError> add_parameters(LinePlace& place, std::string_view symbol,
-                                                  const LineQuestion& question);
-  std::vector<std::string> lines_near(const FileLine& line);
-  LookupError no_place(const FileLine& line);
-
-  LocationContext context_at(Dwarf_Addr address, Dwarf_Die* function) const {
-    return {.address = address, .function = function, .frames = frames.get(), .debug_frames = debug_frames};
-  }
-  VariableLocation locate(Dwarf_Die variable, const Scopes& scopes, Dwarf_Addr address) const;
-  std::string nearest_line(const LineUnit& unit, Dwarf_Die variable, const Scopes& scopes, int line) const;
-  SourceVariable variable_of(Dwarf_Die die, const Scopes& scopes, Dwarf_Addr address);
-  std::optional<Dwarf_Die> global_named(Dwarf_Die unit, const std::string& name);
-  void add_variables(LinePlace& place, const LineUnit& unit, const Scopes& scopes, const LineQuestion& question,
-                     int line);
-};
+SourcePlaces::State::State(const std::string& path)
+    : types(std::make_shared<DebugTypes::State>(path, DwarfSections::PlacesOfVariables)) {
+  if (!types->dwarf) return;
+  debug_frames = dwarf_getcfi(types->dwarf->get());
+  auto opened = FileContents::open(path);
+  index.emplace(types->dwarf->get(), opened ? identity_of(**opened, *types->dwarf) : IndexIdentity{});
+  if (!opened) return;
+  auto elf = open_private_elf(**opened, [](std::string_view name) { return name.starts_with(".eh_frame"); });
+  if (!elf) return;
+  frames_contents = std::move(*opened);
+  frames_elf = std::move(*elf);
+  frames.reset(dwarf_getcfi_elf(frames_elf.get()));
+}
 
 const LineUnit& SourcePlaces::State::unit_of(Dwarf_Die die) {
   std::unique_ptr<LineUnit>& unit = units[dwarf_dieoffset(&die)];
@@ -340,134 +301,6 @@ std::vector<LinePlace> SourcePlaces::State::places_of(const ElfImage& image, con
   return sorted;
 }
 
-namespace {
-
-// Where the x86-64 ABI passes a parameter that number_parameters() (debug_types.cpp) has numbered.
-VariableLocation passed_location(const TypeTable& types, const Member& parameter) {
-  constexpr std::uint32_t kWord = 8;
-  const auto general = [](std::uint32_t number) -> VariableLocation {
-    const ArgumentLocation where = argument_location(number);
-    if (!where.in_register) return {.base = VariableLocation::Base::Register, .reg = "sp", .offset = where.offset};
-    const auto names = register_names();
-    const auto name =
-        std::ranges::find_if(names, [&](std::string_view one) { return register_offset(one) == where.offset; });
-    return {.base = VariableLocation::Base::Register, .reg = std::string(*name), .is_value = true};
-  };
-  if (parameter.bit_size != 0)
-    return {.base = VariableLocation::Base::Register,
-            .reg = vector_register_name(parameter.bit_size - 1),
-            .is_value = true};
-  if (parameter.bit_offset == 0)
-    return {.why = "it is passed in no register that is known; what lies on the stack is `+8(%sp)` and on"};
-  const Type& type = types.type(types.strip(parameter.type));
-  const bool is_structure = type.kind == TypeClass::Struct || type.kind == TypeClass::Union;
-  if (!is_structure || type.bytes <= kWord) return general(parameter.bit_offset);
-  VariableLocation whole{.base = VariableLocation::Base::Pieces};
-  for (std::uint32_t at = 0; at < type.bytes; at += kWord) {
-    whole.pieces.push_back(general(parameter.bit_offset + at / kWord));
-    whole.pieces.back().bytes = kWord;
-  }
-  return whole;
-}
-
-}  // namespace
-
-// The parameters that are asked for, where they are before the function's first instruction has run. Location lists of
-// debug information do not tell: without optimization they name the stack's place that a parameter has later. Only of a
-// copy with other arguments they alone tell, and copies are optimized.
-std::expected<void, LookupError> SourcePlaces::State::add_parameters(LinePlace& place, std::string_view symbol,
-                                                                     const LineQuestion& question) {
-  const auto prototype = types->prototype_at(place.address, place.function);
-  if (!prototype) return std::unexpected(LookupError{.why = prototype.error()});
-  auto unit = types->unit_of(place.address);
-  if (has_other_arguments(symbol)) {
-    Scopes scopes = scopes_at(*unit, place.address);
-    const auto frame = frame_function(scopes);
-    if (!frame) return std::unexpected(LookupError{.why = "its parameters are not described"});
-    scopes.resize(*frame + 1);  // also without functions that are inlined at its beginning
-    add_variables(place, unit_of(*unit), scopes, question, 0);
-    std::erase_if(place.variables, [&](const SourceVariable& one) {
-      return !one.is_parameter && std::ranges::find(question.names, one.name) == question.names.end();
-    });
-    return {};
-  }
-  const TypeTable& table = types->table;
-  for (const Member& parameter : table.members(table.type(*prototype))) {
-    const std::string name(table.name(parameter.name));
-    if (name.empty() || (!question.all_locals && std::ranges::find(question.names, name) == question.names.end()))
-      continue;
-    place.variables.push_back(
-        {.name = name, .type = parameter.type, .is_parameter = true, .location = passed_location(table, parameter)});
-  }
-  for (const std::string& name : question.names)
-    if (std::ranges::find(place.variables, name, &SourceVariable::name) == place.variables.end())
-      if (const auto global = global_named(*unit, name))
-        place.variables.push_back(variable_of(*global, {}, place.address));
-  return {};
-}
-
-namespace {
-
-// Functions with similar names, or those of that name with other parameters.
-LookupError near_functions(const ElfImage& image, std::string_view wanted) {
-  if (const std::string_view plain = qualified_name(wanted); plain != wanted) {
-    LookupError overloads;
-    for (const ElfSymbol& symbol : image.find_functions_of_source(plain))
-      overloads.candidates.push_back(source_name(symbol.name));
-    if (!overloads.candidates.empty()) return overloads;
-  }
-  NearMisses near(wanted);
-  for (const ElfSymbol& symbol : image.symbols()) {
-    if (symbol.kind == SymbolKind::Object) continue;
-    const std::string name = may_be_mangled(symbol.name) ? source_name(symbol.name) : std::string();
-    near.consider(name.empty() ? symbol.name : qualified_name(name), "");
-  }
-  return {.candidates = near.best()};
-}
-
-}  // namespace
-
-// The function's first instruction; of a function that is there in copies only, that of each.
-std::expected<std::vector<LinePlace>, LookupError> SourcePlaces::State::entries_of(const ElfImage& image,
-                                                                                   const LineQuestion& question) {
-  auto found = image.find_functions(question.source);
-  if (found.empty()) found = image.find_functions_of_source(question.source);
-  if (found.size() > 1) {
-    LookupError several{LookupFailure::NotUnique, {}};
-    for (const ElfSymbol& symbol : found)
-      if (const auto offset = image.file_offset(symbol.address))
-        several.candidates.push_back(fmt::format("{}:{:#x}", question.module, offset->value));
-    return std::unexpected(std::move(several));
-  }
-  if (found.empty()) found = image.find_copies(question.source);
-  if (found.empty()) return std::unexpected(near_functions(image, question.source));
-  if (found.front().kind == SymbolKind::IFunc)
-    return std::unexpected(LookupError{.why = "which of its variants runs is chosen when a program starts (an IFUNC); "
-                                              "`kevtrace list` shows their names"});
-  const bool names_any = question.all_locals || !question.names.empty();
-  if (image.is_go() && (names_any || question.asks_for_arguments))
-    return std::unexpected(LookupError{.why = "`$argN` and names are arguments as C passes them; Go's are in %ax %bx "
-                                              "%cx %di %si %r8 %r9 %r10 %r11, in this order"});
-  std::map<std::uint64_t, LinePlace> places;  // aliases are one place
-  for (const ElfSymbol& symbol : found) {
-    const auto offset = image.file_offset(symbol.address);
-    if (!offset || !image.is_executable(symbol.address) || places.contains(symbol.address.value)) continue;
-    if (places.size() >= kMostLinePlaces) break;
-    if (question.asks_for_arguments && has_other_arguments(symbol.name))
-      return std::unexpected(LookupError{
-          .why = fmt::format("`{}` is a copy that the compiler has made, with other arguments: `$argN` is not known, "
-                             "a parameter by its name may be",
-                             symbol.name)});
-    LinePlace place{.offset = offset->value, .address = symbol.address.value, .function = std::string(question.source)};
-    if (names_any) KEVT_TRY(add_parameters(place, symbol.name, question));
-    places.emplace(symbol.address.value, std::move(place));
-  }
-  if (places.empty()) return std::unexpected(LookupError{.why = "the file has no code there"});
-  std::vector<LinePlace> sorted;
-  for (auto& [_, place] : places) sorted.push_back(std::move(place));
-  return sorted;
-}
-
 // The nearest lines of the file that have code, ascending.
 std::vector<std::string> SourcePlaces::State::lines_near(const FileLine& line) {
   constexpr std::size_t kMost = 3;
@@ -503,8 +336,7 @@ std::expected<LinePlaces, LookupError> SourcePlaces::find(const ElfImage& image,
                                                           const LineQuestion& question) {
   if (question.at_entry) {
     LinePlaces entry;
-    entry.places = KEVT_TRY(state_->entries_of(image, question));
-    for (LinePlace& place : entry.places) place.path = path;
+    entry.places = KEVT_TRY(state_->entries_of(image, path, question));
     entry.types = std::shared_ptr<const TypeTable>(state_->types, &state_->types->table);
     return entry;
   }
@@ -569,6 +401,7 @@ std::expected<ListedSource, LookupError> SourcePlaces::list(const ElfImage& imag
 std::expected<LinePlaces, LookupError> lines_of_file(const std::string& path, const LineQuestion& question) {
   const auto image = ElfImage::open(path);
   if (!image) return std::unexpected(LookupError{.why = image.error().message()});
+  if (auto entry = entry_by_symbols(*image, question.module, question)) return *std::move(entry);
   return SourcePlaces(path).find(*image, question.module, question);
 }
 

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <expected>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,10 @@ class SourcePlaces {
  private:
   std::unique_ptr<State> state_;
 };
+
+// The answer to a question at a function's entry that symbols alone can give. nullopt: it takes debug information.
+std::optional<std::expected<LinePlaces, LookupError>> entry_by_symbols(const ElfImage& image, std::string_view path,
+                                                                       const LineQuestion& question);
 
 // The answer of TargetEnv::find_line() for a file that is opened for this question alone. `path`: where it can be read
 // here; the places have the name that the question has.

@@ -44,7 +44,8 @@ const TracedEvent* DefinitionFiles::define_typed(grammar::EventsFile file, std::
 
 // A shorthand may stand for several definitions: all of them are made, or none.
 Result<void> DefinitionFiles::write_line(grammar::EventsFile file, std::string_view line) {
-  if (file == grammar::EventsFile::Synthetic) return write_one(file, line);
+  const bool is_of_other_file = file == grammar::EventsFile::Kprobe && pipeline::is_function_of_file(line);
+  if (file == grammar::EventsFile::Synthetic || is_of_other_file) return write_one(file, line);
   std::optional<diag::Diagnostic> mistake;
   for (const target::TargetEnv* env : state_.envs(line)) {
     auto lines = pipeline::expand_shorthand(line, *env, pipeline::Globs::OfNamedFiles);

@@ -1,0 +1,200 @@
+// Questions at a function's first instruction. Symbols tell where that is; parameters are where the ABI passes them,
+// or, where the compiler has changed what is passed, where debug information says.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include "common/error.h"
+#include "compiler/target/elf/source_names.h"
+#include "compiler/target/near_misses.h"
+#include "compiler/target/types/source_places_state.h"
+
+namespace kevt::target {
+
+namespace {
+
+// Where the x86-64 ABI passes a parameter that number_parameters() (debug_types.cpp) has numbered.
+VariableLocation passed_location(const TypeTable& types, const Member& parameter) {
+  constexpr std::uint32_t kWord = 8;
+  const auto general = [](std::uint32_t number) -> VariableLocation {
+    const ArgumentLocation where = argument_location(number);
+    if (!where.in_register) return {.base = VariableLocation::Base::Register, .reg = "sp", .offset = where.offset};
+    const auto names = register_names();
+    const auto name =
+        std::ranges::find_if(names, [&](std::string_view one) { return register_offset(one) == where.offset; });
+    return {.base = VariableLocation::Base::Register, .reg = std::string(*name), .is_value = true};
+  };
+  if (parameter.bit_size != 0)
+    return {.base = VariableLocation::Base::Register,
+            .reg = vector_register_name(parameter.bit_size - 1),
+            .is_value = true};
+  if (parameter.bit_offset == 0)
+    return {.why = "it is passed in no register that is known; what lies on the stack is `+8(%sp)` and on"};
+  const Type& type = types.type(types.strip(parameter.type));
+  const bool is_structure = type.kind == TypeClass::Struct || type.kind == TypeClass::Union;
+  if (!is_structure || type.bytes <= kWord) return general(parameter.bit_offset);
+  VariableLocation whole{.base = VariableLocation::Base::Pieces};
+  for (std::uint32_t at = 0; at < std::min(type.bytes, 2 * kWord); at += kWord) {
+    whole.pieces.push_back(general(parameter.bit_offset + at / kWord));
+    whole.pieces.back().bytes = kWord;
+  }
+  return whole;
+}
+
+}  // namespace
+
+// The parameters that are asked for, where they are before the function's first instruction has run. Location lists of
+// debug information do not tell: without optimization they name the stack's place that a parameter has later. Where the
+// compiler has changed what is passed they alone tell, and such code is optimized.
+std::expected<void, LookupError> SourcePlaces::State::add_parameters(LinePlace& place, std::string_view symbol,
+                                                                     const LineQuestion& question) {
+  const auto function = types->function_at(place.address, place.function);
+  if (!function) return std::unexpected(LookupError{.why = function.error()});
+  auto unit = types->unit_of(place.address);
+  if (!unit) return std::unexpected(LookupError{.why = "its parameters are not described"});
+  if (function->passes_otherwise || has_other_arguments(symbol)) {
+    Scopes scopes = scopes_at(*unit, place.address);
+    const auto frame = frame_function(scopes);
+    if (!frame) return std::unexpected(LookupError{.why = "its parameters are not described"});
+    scopes.resize(*frame + 1);  // also without functions that are inlined at its beginning
+    add_variables(place, unit_of(*unit), scopes, question, 0);
+    std::erase_if(place.variables, [&](const SourceVariable& one) {
+      return !one.is_parameter && std::ranges::find(question.names, one.name) == question.names.end();
+    });
+    return {};
+  }
+  const TypeTable& table = types->table;
+  for (const Member& parameter : table.members(table.type(function->prototype))) {
+    const std::string name(table.name(parameter.name));
+    if (name.empty() || (!question.all_locals && std::ranges::find(question.names, name) == question.names.end()))
+      continue;
+    place.variables.push_back(
+        {.name = name, .type = parameter.type, .is_parameter = true, .location = passed_location(table, parameter)});
+  }
+  for (const std::string& name : question.names)
+    if (std::ranges::find(place.variables, name, &SourceVariable::name) == place.variables.end())
+      if (const auto global = global_named(*unit, name))
+        place.variables.push_back(variable_of(*global, {}, place.address));
+  return {};
+}
+
+namespace {
+
+// Functions with similar names, or those of that name with other parameters.
+LookupError near_functions(const ElfImage& image, std::string_view wanted) {
+  if (const std::string_view plain = qualified_name(wanted); plain != wanted) {
+    LookupError overloads;
+    for (const ElfSymbol& symbol : image.find_functions_of_source(plain))
+      overloads.candidates.push_back(source_name(symbol.name));
+    if (!overloads.candidates.empty()) return overloads;
+  }
+  NearMisses near(wanted);
+  for (const ElfSymbol& symbol : image.symbols()) {
+    if (symbol.kind == SymbolKind::Object) continue;
+    const std::string name = may_be_mangled(symbol.name) ? source_name(symbol.name) : std::string();
+    near.consider(name.empty() ? symbol.name : qualified_name(name), "");
+  }
+  return {.candidates = near.best()};
+}
+
+}  // namespace
+
+namespace {
+
+using Symbols = std::vector<ElfSymbol>;
+
+LookupError several_functions(const ElfImage& image, std::string_view path, const Symbols& symbols) {
+  LookupError several{LookupFailure::NotUnique, {}};
+  for (const ElfSymbol& symbol : symbols)
+    if (const auto offset = image.file_offset(symbol.address))
+      several.candidates.push_back(fmt::format("{}:{:#x}", path, offset->value));
+  return several;
+}
+
+// The symbol of the function; of a function that is there in copies only, that of each.
+std::expected<Symbols, LookupError> entry_symbols(const ElfImage& image, const LineQuestion& question) {
+  auto found = image.find_functions(question.source);
+  if (found.empty()) found = image.find_functions_of_source(question.source);
+  if (found.size() > 1) return std::unexpected(several_functions(image, question.module, found));
+  if (found.empty()) found = image.find_copies(question.source);
+  if (found.empty()) return std::unexpected(near_functions(image, question.source));
+  if (found.size() > kMostLinePlaces)
+    return std::unexpected(LookupError{.why = fmt::format("there are more than {} copies of it", kMostLinePlaces)});
+  if (found.front().kind == SymbolKind::IFunc)
+    return std::unexpected(LookupError{.why = "which of its variants runs is chosen when a program starts (an IFUNC); "
+                                              "`kevtrace list` shows their names"});
+  const bool names_any = question.all_locals || !question.names.empty();
+  if (image.is_go() && (names_any || question.asks_for_arguments))
+    return std::unexpected(LookupError{.why = "`$argN` and names are arguments as C passes them; Go's are in %ax %bx "
+                                              "%cx %di %si %r8 %r9 %r10 %r11, in this order"});
+  for (const ElfSymbol& symbol : found)
+    if (question.asks_for_arguments && has_other_arguments(symbol.name))
+      return std::unexpected(LookupError{
+          .why = fmt::format("`{}` is a copy that the compiler has made, with other arguments: `$argN` is not known, "
+                             "a parameter by its name may be",
+                             symbol.name)});
+  return found;
+}
+
+std::expected<LinePlace, LookupError> place_of_symbol(const ElfImage& image, const ElfSymbol& symbol,
+                                                      std::string_view path, const LineQuestion& question) {
+  const auto offset = image.file_offset(symbol.address);
+  if (!offset || !image.is_executable(symbol.address))
+    return std::unexpected(LookupError{.why = "the file has no code there"});
+  return LinePlace{.path = std::string(path),
+                   .offset = offset->value,
+                   .address = symbol.address.value,
+                   .function = std::string(question.source)};
+}
+
+}  // namespace
+
+std::optional<std::expected<LinePlaces, LookupError>> entry_by_symbols(const ElfImage& image, std::string_view path,
+                                                                       const LineQuestion& question) {
+  if (!question.at_entry) return std::nullopt;
+  const auto symbols = entry_symbols(image, question);
+  if (!symbols) return std::unexpected(symbols.error());
+  if (question.all_locals || !question.names.empty() || symbols->size() > 1) return std::nullopt;
+  auto place = place_of_symbol(image, symbols->front(), path, question);
+  if (!place) return std::unexpected(place.error());
+  LinePlaces found;
+  found.types = std::make_shared<const TypeTable>();
+  found.places.push_back(*std::move(place));
+  return found;
+}
+
+// Copies of several functions of one name are told apart by where the source declares them.
+std::expected<std::vector<LinePlace>, LookupError> SourcePlaces::State::entries_of(const ElfImage& image,
+                                                                                   std::string_view path,
+                                                                                   const LineQuestion& question) {
+  const Symbols symbols = KEVT_TRY(entry_symbols(image, question));
+  std::map<std::uint64_t, LinePlace> places;  // aliases are one place
+  std::set<FileLine> declared;
+  for (const ElfSymbol& symbol : symbols) {
+    LinePlace place = KEVT_TRY(place_of_symbol(image, symbol, path, question));
+    if (symbols.size() > 1) declared.insert(declaration_at(place.address));
+    if (question.all_locals || !question.names.empty()) KEVT_TRY(add_parameters(place, symbol.name, question));
+    places.emplace(place.address, std::move(place));
+  }
+  const bool is_unknown = declared.contains(FileLine());
+  if (places.size() > 1 && (declared.size() > 1 || is_unknown))
+    return std::unexpected(several_functions(image, question.module, symbols));
+  std::vector<LinePlace> sorted;
+  for (auto& [_, place] : places) sorted.push_back(std::move(place));
+  return sorted;
+}
+
+// Where the function whose code lies there is declared; empty: it is not known.
+FileLine SourcePlaces::State::declaration_at(Dwarf_Addr address) {
+  auto unit = types->dwarf ? types->unit_of(address) : std::nullopt;
+  const Scopes scopes = unit ? scopes_at(*unit, address) : Scopes();
+  const auto frame = frame_function(scopes);
+  if (!frame) return {};
+  Dwarf_Die die = scopes[*frame];
+  return {declaring_file(die).path(), static_cast<std::uint32_t>(std::max(declaring_line(die), 0))};
+}
+
+}  // namespace kevt::target
