@@ -123,7 +123,8 @@ QStringList Hands::define(const QStringList& lines) {
     QTest::keyClicks(&editor, line);
     QTest::keyClick(&editor, Qt::Key_Escape);  // closes the completions
   }
-  wait([&] { return editor.isChecked(); });
+  // What the target has may be known a moment later; the lines are checked again then.
+  wait([&] { return editor.isChecked() && editor.checked().mistakes.empty(); });
   if (!editor.checked().mistakes.empty()) return no(editor.checked().mistakes[0].text);
   if (!wait([&] { return window_.probes().canApply(); })) return no("it cannot be applied: " + problems());
   const int before = window_.files().topLevelItemCount();

@@ -68,7 +68,9 @@ void TargetContext::readKernel() {
   if (!sources_.blacklist.isEmpty()) names = without(names, text_of(sources_.blacklist));
   symbols_ = std::make_shared<SymbolIndex>(SymbolIndex::ofKernelList(names));
   if (sources_.kallsyms.isEmpty() && sources_.btf.isEmpty()) return;
-  target::KernelFiles files{.kallsyms = sources_.kallsyms.toStdString(), .btf = {}};
+  target::KernelFiles files{.kallsyms = sources_.kallsyms.toStdString(),
+                            .btf = {},
+                            .is_of_this_machine = sources_.kallsyms == QStringLiteral("/proc/kallsyms")};
   if (!sources_.btf.isEmpty()) files.btf.push_back(sources_.btf.toStdString());
   auto made = target::TypedKernel::open(files);
   if (!made && !sources_.btf.isEmpty()) {

@@ -984,6 +984,8 @@ def table(world, runtime):
             rows[name] = dict.fromkeys(DOORS, whole)
         answers = "no: over a kernel it answers as the kernel does, which knows no globs"
         rows["globs in places"] |= {"mount": answers, "window": answers}
+        if runtime == "kmod":
+            rows["functions of a file by its path"] = dict.fromkeys(DOORS, "no: the module has kprobes alone; `--runtime auto` gives uprobes to bpf")
         rows["functions of JIT compilers"] = dict.fromkeys(DOORS, "no: uprobes stand in files, and this memory has none")
         rows["injection"] = dict.fromkeys(DOORS, "no: the kernel's way is never changed")
         rows["lines of the source, local variables"] = dict.fromkeys(DOORS, "no: a kernel's BTF has no lines (those of programs, by bpf: `guest_hooks`)")

@@ -22,6 +22,7 @@
 #include "compiler/target/elf/instruction_start.h"
 #include "compiler/target/elf/usdt.h"
 #include "compiler/target/glob_matches.h"
+#include "compiler/target/kernel/uprobe_files.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/types/source_places.h"
 
@@ -164,16 +165,11 @@ std::expected<std::uint64_t, LookupError> KernelEnv::find_file_offset(std::strin
 std::expected<std::vector<UsdtSite>, LookupError> KernelEnv::find_usdt(std::string_view module,
                                                                        std::string_view provider,
                                                                        std::string_view name) const {
-  if (!module.contains('/')) return std::unexpected(LookupError{.why = "the kernel's uprobes take the path of a file"});
-  const auto image = ElfImage::open(std::string(module));
-  if (!image) return std::unexpected(LookupError{.why = image.error().message()});
-  return usdt_sites(*image, module, provider, name);
+  return uprobe_files::markers(module, provider, name);
 }
 
 std::expected<LinePlaces, LookupError> KernelEnv::find_line(const LineQuestion& question) const {
-  if (!question.module.contains('/'))
-    return std::unexpected(LookupError{.why = "the kernel's uprobes take the path of a file"});
-  return lines_of_file(std::string(question.module), question);
+  return uprobe_files::lines(question);
 }
 
 // Whether `address` is a trampoline that ftrace made at run time. The symbol that covers `address` does not tell: the
@@ -270,10 +266,6 @@ const TypeTable* KernelEnv::named_types() const {
   return types != nullptr && *types ? &**types : nullptr;
 }
 
-FileStatus KernelEnv::file_status(std::string_view path) const {
-  struct stat status;
-  if (::stat(std::string(path).c_str(), &status) != 0) return FileStatus::Missing;
-  return S_ISREG(status.st_mode) ? FileStatus::Regular : FileStatus::NotRegular;
-}
+FileStatus KernelEnv::file_status(std::string_view path) const { return uprobe_files::status(path); }
 
 }  // namespace kevt::target

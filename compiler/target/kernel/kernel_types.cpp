@@ -12,6 +12,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "compiler/target/kernel/uprobe_files.h"
 #include "compiler/target/types/btf.h"
 
 namespace kevt::target {
@@ -49,7 +50,24 @@ Result<TypedKernel> TypedKernel::open(const KernelFiles& files) {
     auto table = KEVT_TRY(read_btf_files(files.btf));
     types = std::make_shared<const TypeTable>(std::move(table));
   }
-  return TypedKernel(std::move(symbols), std::move(types));
+  TypedKernel kernel(std::move(symbols), std::move(types));
+  kernel.is_of_this_machine_ = files.is_of_this_machine;
+  return kernel;
+}
+
+FileStatus TypedKernel::file_status(std::string_view path) const {
+  return is_of_this_machine_ ? uprobe_files::status(path) : FileStatus::NotChecked;
+}
+
+std::expected<std::vector<UsdtSite>, LookupError> TypedKernel::find_usdt(std::string_view module,
+                                                                         std::string_view provider,
+                                                                         std::string_view name) const {
+  return is_of_this_machine_ ? uprobe_files::markers(module, provider, name)
+                             : TargetEnv::find_usdt(module, provider, name);
+}
+
+std::expected<LinePlaces, LookupError> TypedKernel::find_line(const LineQuestion& question) const {
+  return is_of_this_machine_ ? uprobe_files::lines(question) : TargetEnv::find_line(question);
 }
 
 std::expected<Symbol, LookupError> TypedKernel::find_function(std::optional<std::string_view> module,
@@ -63,7 +81,9 @@ std::expected<Symbol, LookupError> TypedKernel::find_data(std::string_view name)
   return std::unexpected(LookupError{.failure = LookupFailure::NotChecked, .candidates = {}});
 }
 
-std::expected<std::uint64_t, LookupError> TypedKernel::find_file_offset(std::string_view, std::uint64_t) const {
+std::expected<std::uint64_t, LookupError> TypedKernel::find_file_offset(std::string_view path,
+                                                                        std::uint64_t offset) const {
+  if (is_of_this_machine_ && file_status(path) == FileStatus::Regular) return offset;
   return std::unexpected(LookupError{.failure = LookupFailure::NotChecked, .candidates = {}});
 }
 

@@ -1,7 +1,8 @@
 // TypedKernel: a kernel known from files: its kallsyms, its BTF, or both. Questions that the files do not answer are
 // NotChecked.
 //
-// The kernel may run on another machine, so files of uprobes, instructions and CPUs of this machine are not looked at.
+// The kernel may run on another machine, so instructions and CPUs of this machine are not looked at, and files of
+// uprobes only if they are said to be this machine's.
 #pragma once
 
 #include <memory>
@@ -18,8 +19,9 @@
 namespace kevt::target {
 
 struct KernelFiles {
-  std::string kallsyms;          // path; empty: no symbols are known
-  std::vector<std::string> btf;  // paths: the kernel's, then modules'; empty: no types are known
+  std::string kallsyms;             // path; empty: no symbols are known
+  std::vector<std::string> btf;     // paths: the kernel's, then modules'; empty: no types are known
+  bool is_of_this_machine = false;  // so are files of uprobes
 };
 
 class TypedKernel final : public TargetEnv {
@@ -35,7 +37,10 @@ class TypedKernel final : public TargetEnv {
   std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                              std::uint64_t offset) const override;
   Probeability probeability(std::uint64_t address) const override;
-  FileStatus file_status(std::string_view) const override { return FileStatus::NotChecked; }
+  FileStatus file_status(std::string_view path) const override;
+  std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view module, std::string_view provider,
+                                                              std::string_view name) const override;
+  std::expected<LinePlaces, LookupError> find_line(const LineQuestion& question) const override;
   std::optional<Symbol> symbolize(std::uint64_t address) const override;
   TypeSource type_source() const override { return types_ ? TypeSource::Kernel : TypeSource::None; }
   std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view> module,
@@ -49,6 +54,7 @@ class TypedKernel final : public TargetEnv {
  private:
   std::optional<KernelEnv> symbols_;
   std::shared_ptr<const TypeTable> types_;
+  bool is_of_this_machine_ = false;
 };
 
 }  // namespace kevt::target
