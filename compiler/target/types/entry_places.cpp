@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "compiler/target/elf/source_names.h"
 #include "compiler/target/near_misses.h"
+#include "compiler/target/types/dwarf_die.h"
 #include "compiler/target/types/source_places_state.h"
 
 namespace kevt::target {
