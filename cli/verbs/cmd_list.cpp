@@ -188,12 +188,15 @@ struct Asked {
 void add_images_of(std::int32_t pid, std::vector<Listed>& images) {
   const auto maps = target::read_maps(pid);
   if (!maps) return images.push_back({"", std::unexpected(maps.error())});
+  const std::size_t before = images.size();
   for (const target::LoadedObject& object : target::loaded_objects(*maps))
     if (auto image = target::ElfImage::open(target::readable_path(pid, object)))  // else it is no program's file
       images.push_back({object.path, std::move(image)});
   auto jit = target::read_jit_code(pid, *maps, {});
   if (!jit) return images.push_back({"", std::unexpected(jit.error())});
   if (*jit) images.push_back({fmt::format("{} of process {}", target::kJitModule, pid), std::move((*jit)->image)});
+  if (images.size() == before)
+    images.push_back({"", std::unexpected(Error(fmt::format("process {} has no code that can be read", pid)))});
 }
 
 Asked asked_images(const ListOptions& options) {

@@ -98,8 +98,9 @@ std::string file_event_name(const FileFunction& name, std::string_view head) {
   return function.substr(0, kMostOfName - std::min(end.size(), kMostOfName - 1)) + end;
 }
 
-// ---- mistakes: the kernel's, which would read a number behind the colon
+// ---- mistakes, with the nearest of the kernel's texts: it takes numbers alone behind the colon of a path
 diag::Diagnostic wrong_place(std::string_view line, const Word& place, const FileFunction& name, std::string detail) {
+  if (!name.path.contains('/')) return mistake_at(line, place, std::move(detail), diag::Kind::BadProbeAddr);
   const auto behind_colon = static_cast<std::uint32_t>(place.column + name.path.size() + 1);
   diag::Diagnostic made = mistake_at(line, {place.text, behind_colon}, std::move(detail), diag::Kind::BadUprobeOffs);
   made.location = diag::Location::Uprobe;
@@ -124,9 +125,7 @@ diag::Diagnostic no_such_function(std::string_view line, const Word& place, cons
 std::string place_of_argument(std::uint32_t number) {
   const target::ArgumentLocation where = target::argument_location(number);
   if (!where.in_register) return fmt::format("+{}(%sp)", where.offset);
-  for (const std::string_view name : target::register_names())
-    if (target::register_offset(name) == where.offset) return fmt::format("%{}", name);
-  return "";
+  return fmt::format("%{}", target::register_at(where.offset));
 }
 
 // `text` with the places of the arguments that it numbers, outside its own texts (`\"$arg1\"`).
@@ -187,7 +186,7 @@ std::optional<std::uint64_t> offset_of(const FileFunction& name) {
   return is_number && offset < kMost ? std::optional(offset) : std::nullopt;
 }
 
-// The first word of the lines, with the event's name.
+// The first word of the lines, with the event's name. FILE:FUNCTION is a kprobe by its form, whatever it stands for.
 std::string named_head(const FileFunction& name, std::string_view head, bool only_copies) {
   std::string named(head);
   if (!head.contains(':'))
@@ -197,13 +196,17 @@ std::string named_head(const FileFunction& name, std::string_view head, bool onl
   return named;
 }
 
-// Whether the target may be asked for the place: PATH:FUNCTION of a file that is there; FILE:FUNCTION of a program.
-bool may_be_asked(std::string_view place, const FileFunction& name, bool only_copies, const target::TargetEnv& env) {
-  if (only_copies) return !env.is_running_kernel() && !is_glob(name.function);
-  // PATH:OFFSET of a file whose name has a colon is the kernel's own meaning.
+// PATH:OFFSET of a file whose name has a colon is the kernel's own meaning.
+bool is_offset_in_file(std::string_view place, const FileFunction& name, const target::TargetEnv& env) {
   const std::string_view whole = place.substr(0, place.rfind(':'));
-  const bool is_offset = whole != name.path && env.file_status(whole) == target::FileStatus::Regular;
-  return !is_offset && env.file_status(name.path) == target::FileStatus::Regular;
+  return whole != name.path && env.file_status(whole) == target::FileStatus::Regular;
+}
+
+diag::Diagnostic no_such_file(std::string_view line, const Word& place) {
+  diag::Diagnostic made = mistake_at(line, place, "", diag::Kind::FileNotFound);
+  made.location = diag::Location::Uprobe;
+  made.errno_value = ENOENT;
+  return made;
 }
 
 constexpr std::string_view kAtTheEntry =
@@ -222,30 +225,34 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   if (!name) return std::nullopt;
   // A function that is there in copies only, which a compiler has made, has no symbol of its name.
   const bool only_copies = !name->path.contains('/');
-  if (!may_be_asked(place, *name, only_copies, env)) return std::nullopt;
+  if (only_copies ? is_glob(name->function) : is_offset_in_file(place, *name, env)) return std::nullopt;
   target::LineQuestion question{
       .module = name->path, .source = name->function, .at_entry = true, .only_copies = only_copies};
-  if (only_copies && !env.find_line(question)) return std::nullopt;
   std::vector<Word> words = words_of(line);
   const auto refuse = [&](std::string detail) {
     return std::unexpected(wrong_place(line, words[1], *name, std::move(detail)));
   };
+  const target::FileStatus status = only_copies ? target::FileStatus::Regular : env.file_status(name->path);
+  if (status == target::FileStatus::Missing) return std::unexpected(no_such_file(line, words[1]));
+  if (status != target::FileStatus::Regular) return std::nullopt;
   if (is_glob(name->function)) return refuse(std::string(kNoGlob));
-  const auto offset = offset_of(*name);
-  if (!offset) return refuse(fmt::format("`{}` is no offset", name->offset));
   for (Word& word : words)
     if (word.text == kEveryArgument) word.text = kParameters;
   ask_for_variables(words, question);
   question.asks_for_arguments =
       std::ranges::any_of(words, [](const Word& word) { return with_places(std::string(word.text)) != word.text; });
   const bool is_asked = question.all_locals || !question.names.empty() || question.asks_for_arguments;
-  if (is_asked && (*offset != 0 || returns(*name, words[0].text))) return refuse(std::string(kAtTheEntry));
   auto found = env.find_line(question);
   if (found && !has_all_variables(question, *found)) {  // an error shall name those that are there
     question.all_locals = true;
     found = env.find_line(question);
   }
-  if (!found && found.error().failure == target::LookupFailure::NotChecked) return std::nullopt;
+  const auto failure = found ? std::nullopt : std::optional(found.error().failure);
+  if (failure == target::LookupFailure::NotChecked || (only_copies && failure == target::LookupFailure::ModuleMissing))
+    return std::nullopt;
+  const auto offset = offset_of(*name);
+  if (!offset) return refuse(fmt::format("`{}` is no offset", name->offset));
+  if (is_asked && (*offset != 0 || returns(*name, words[0].text))) return refuse(std::string(kAtTheEntry));
   if (!found) return std::unexpected(no_such_function(line, words[1], *name, found.error()));
   const auto where = [&](const target::LinePlace& at) {
     return fmt::format("the entry of `{}` ({:#x})", name->function, at.address);

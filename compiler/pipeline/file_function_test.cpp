@@ -79,14 +79,31 @@ TEST(FileFunctionTest, StandsForAnOffset) {
   EXPECT_EQ(lines_of("r:ev /bin/app:area got=$retval:s32"), "r:ev /bin/app:0x11b4 got=$retval:s32\n");
   EXPECT_EQ(lines_of("p /bin/app:area+0x10 %ax"), "p:area_0x10 /bin/app:0x11c4 %ax\n");
   EXPECT_EQ(lines_of("p /bin/app:area%return"), "p:area__return /bin/app:0x11b4%return\n");
-  EXPECT_EQ(lines_of("p:ev /bin/other:area"), "as it is") << "there is no such file";
   EXPECT_EQ(lines_of("p:ev /bin/app:0x1234"), "as it is");
   EXPECT_EQ(lines_of("p:ev /bin/app:b:0x10"), "as it is") << "the kernel's own PATH:OFFSET of a file `app:b`";
   EXPECT_EQ(lines_of("p:ev /bin/app:area m=\\\"cost-$arg1\" n=$arg2"),
             "p:ev /bin/app:0x11b4 m=\\\"cost-$arg1\" n=%si\n");
 }
 
+// Of a running kernel.
+class OneFileOfKernel : public OneFile {
+ public:
+  bool is_running_kernel() const override { return true; }
+};
+
+TEST(FileFunctionTest, AMountOverAKernelAnswersAsTheKernel) {
+  for (const char* const line :
+       {"p:ev /bin/app:aera", "p:ev /bin/app:a*", "p:ev /bin/other:area", "p:ev /bin/app:x( 1)"}) {
+    const auto in_mount = expand_shorthand(line, OneFileOfKernel(), Globs::OfNamedFiles);
+    EXPECT_TRUE(in_mount && !*in_mount) << line;
+    EXPECT_FALSE(expand_shorthand(line, OneFileOfKernel()).has_value()) << line;
+  }
+  EXPECT_EQ(expand_shorthand("p:ev /bin/app:area", OneFileOfKernel(), Globs::OfNamedFiles)->value().front(),
+            "p:ev /bin/app:0x11b4");
+}
+
 TEST(FileFunctionTest, SaysWhatIsWrong) {
+  EXPECT_EQ(expand_shorthand("p:ev /bin/other:area", OneFile()).error().kind, diag::Kind::FileNotFound);
   EXPECT_THAT(lines_of("p:ev /bin/app:aera"), HasSubstr("`/bin/app` has no function `aera`; near it: `areas`"));
   EXPECT_THAT(lines_of("p:ev /bin/app:a*"), HasSubstr("no glob stands behind a path"));
   EXPECT_THAT(lines_of("p:ev /bin/app:area width"), HasSubstr("there is no variable `width`"));

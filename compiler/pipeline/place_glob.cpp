@@ -155,7 +155,7 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
     return std::unexpected(problem(
         line, *parts,
         fmt::format("a place cannot name `{}`: only letters, digits, `_` and `.` stand before its `:`; a function "
-                    "of it is probed by PATH:OFFSET",
+                    "of it is probed by PATH:FUNCTION",
                     *module)));
   const auto exact = env.find_function(module, parts->glob);
   if (exact || exact.error().failure == target::LookupFailure::NotChecked) return std::nullopt;

@@ -41,6 +41,11 @@ std::optional<std::string> joined_place(std::string_view line) {
   return joined + std::string(line.substr(at));
 }
 
+// A mistake in the place of PATH:FUNCTION. A mount over a kernel answers as the kernel, which takes no name there.
+bool is_of_place(const diag::Diagnostic& mistake) {
+  return mistake.kind == diag::Kind::BadUprobeOffs || mistake.kind == diag::Kind::FileNotFound;
+}
+
 }  // namespace
 
 std::optional<model::EventName> shorthand_event(std::string_view line) {
@@ -74,8 +79,10 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   auto lines = expand_line(whole, env);
   if (!lines || *lines) return lines;
   auto function = expand_file_function(whole, env);
+  if (!function && globs == Globs::OfNamedFiles && env.is_running_kernel() && is_of_place(function.error()))
+    return std::nullopt;
   if (!function || *function) return function;
-  if (joined) return std::vector<std::string>{*joined};
+  if (joined && !is_function_of_file(*joined)) return std::vector<std::string>{*joined};
   if (globs == Globs::OfNamedFiles && (env.is_running_kernel() || !names_file(line))) return std::nullopt;
   return expand_place_glob(line, env);
 }

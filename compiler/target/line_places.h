@@ -78,7 +78,8 @@ struct LineQuestion {
   bool all_locals = false;         // all parameters and local variables that are in sight
   // The first instruction of the function `source` is meant, where its parameters are as they are passed.
   bool at_entry = false;
-  // At the entry: only copies of the function that a compiler has made are meant, where nothing has its own name.
+  // At the entry: only copies of the function that a compiler has made are meant, where nothing has its own name;
+  // NotChecked otherwise.
   bool only_copies = false;
   // At the entry: arguments are asked for by their numbers, as C passes them, which not every language does.
   bool asks_for_arguments = false;

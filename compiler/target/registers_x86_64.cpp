@@ -67,4 +67,10 @@ ArgumentLocation argument_location(std::uint32_t number) {
   return {.in_register = false, .offset = 8 + 8 * on_stack};
 }
 
+std::string_view register_at(std::uint32_t offset) {
+  for (const std::string_view name : register_names())
+    if (register_offset(name) == offset) return name;
+  return {};
+}
+
 }  // namespace kevt::target

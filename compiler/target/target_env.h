@@ -158,5 +158,11 @@ struct ArgumentLocation {
   std::uint32_t offset = 0;  // bytes: in the saved register block, or above the stack pointer at entry
 };
 ArgumentLocation argument_location(std::uint32_t number);
+// The register that lies at `offset` of the saved block; empty: none.
+std::string_view register_at(std::uint32_t offset);
+// Why `$argN` and names of parameters say nothing of a function of Go.
+inline constexpr std::string_view kGoPassesElsewhere =
+    "`$argN` and names are arguments as C passes them; Go's are in %ax %bx %cx %di %si %r8 %r9 %r10 %r11, in this "
+    "order";
 
 }  // namespace kevt::target

@@ -477,6 +477,30 @@ TEST_F(GuiFirstHour, AttachIsAListOfProcessesThatIsSearched) {
   }
 }
 
+TEST_F(GuiFirstHour, WhatASelectedProcessHasInCommonIsOffered) {
+  AttachDialog dialog(&window_);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return !dialog.processes().isBusy(); }, kPatienceMs));
+  const auto show = [&](std::vector<ProcessEntry> entries) {
+    dialog.processes().show(std::move(entries));
+    Q_EMIT dialog.processes().refreshed();
+  };
+  EXPECT_TRUE(dialog.view().isColumnHidden(ProcessList::Container));
+  show({{.pid = 7, .name = "a*b", .container = "3f2a5b6c7d8e", .comm = "a*b", .cgroup = "/x.slice"}});
+  EXPECT_FALSE(dialog.view().isColumnHidden(ProcessList::Container));
+  dialog.edit().setText("3f2a");
+  ASSERT_EQ(dialog.chosen(), QList<int>{7});
+  ASSERT_EQ(dialog.scope().count(), 4);
+  dialog.scope().setCurrentIndex(1);
+  EXPECT_EQ(dialog.choice().comms, std::vector<std::string>{"a\\*b"}) << "this name, no glob";
+  dialog.scope().setCurrentIndex(2);
+  EXPECT_EQ(dialog.choice().containers, std::vector<std::string>{"3f2a5b6c7d8e"});
+  dialog.scope().setCurrentIndex(3);
+  EXPECT_EQ(dialog.choice().cgroups, std::vector<std::string>{"/x.slice"});
+  show({});  // it has ended
+  EXPECT_TRUE(dialog.choice().empty());
+  EXPECT_EQ(dialog.scope().count(), 1);
+}
+
 TEST_F(GuiFirstHour, TheMenuOpensTheListOfProcesses) {
   bool was_there = false;
   QTimer look;

@@ -130,6 +130,7 @@ class MainWindow : public QMainWindow {
   void setFlightRecorder(bool on);
   void stopTarget();
   void leaveLive();
+  void beginTarget(const QStringList& command, Start start);
   void takeDocument();
   void endTarget();
   bool mayLeaveTarget();

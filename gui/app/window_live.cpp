@@ -72,18 +72,21 @@ void MainWindow::leaveLive() {
   tree_->clear();
 }
 
-void MainWindow::startTarget(const QStringList& command, Start start) {
+// `command` is empty for what runs already. Its tracer is to be started next.
+void MainWindow::beginTarget(const QStringList& command, Start start) {
   command_ = command;
   applies_ = start == Start::Applies;
   leaveLive();
+}
+
+void MainWindow::startTarget(const QStringList& command, Start start) {
+  beginTarget(command, start);
   target_->startCommand(command);
   showState();
 }
 
 void MainWindow::traceKernel(const QString& runtime, Start start) {
-  command_.clear();
-  applies_ = start == Start::Applies;
-  leaveLive();
+  beginTarget({}, start);
   target_->startKernel(runtime);
   showState();
 }
@@ -96,17 +99,13 @@ void MainWindow::askAttach() {
 }
 
 void MainWindow::attachTo(const proc::ProcessChoice& choice, Start start) {
-  command_.clear();
-  applies_ = start == Start::Applies;
-  leaveLive();
+  beginTarget({}, start);
   target_->attach(choice);
   showState();
 }
 
 void MainWindow::attachTo(const QList<int>& pids, Start start) {
-  command_.clear();
-  applies_ = start == Start::Applies;
-  leaveLive();
+  beginTarget({}, start);
   target_->attach(pids);
   showState();
 }

@@ -5,6 +5,7 @@ the table is written into the page instead. bpf and kmod run in a guest (doors.s
 KEVT_PROGRAMS, and for the window KEVT_GUI_HANDS: without it that column is not tried. With KEVT_SAMPLE (a number,
 ../guest/on_kernels) a third of the rows is tried; of the others the page's words are taken.
 """
+import contextlib
 import copy
 import os
 import re
@@ -15,8 +16,10 @@ import sys
 import time
 
 from doors import BASE, HANDS, KEVTRACE, STEPS, Mount, Window, World, Wrong, accounts, expect, mounted, numbers, run, steps, with_mount, written
-
 HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "../process"))
+from jitted import Jitted
+
 PAGE = os.path.join(HERE, "../../docs/doors.md")
 STATIC = "sched:sched_process_exec"
 DOORS = ("command line", "script", "mount", "window")
@@ -476,18 +479,26 @@ def several_in_run(world, in_script=False):
     expect(sorted(numbers(out, "step")), sorted(ALL + ALL))
 
 
+@contextlib.contextmanager
+def mounted_on(world, *words):
+    """A mount over processes that run already."""
+    tracer = subprocess.Popen([KEVTRACE, "mount", world.path("t"), *words], stderr=subprocess.PIPE, text=True)
+    try:
+        while not (line := tracer.stderr.readline()).startswith("kevtrace: mounted on"):
+            if not line:
+                raise Wrong("no mount")
+        yield lambda name: open(world.path("t/" + name), "r+" if name != "trace" else "r", encoding="utf-8")
+    finally:
+        tracer.send_signal(signal.SIGINT)
+        tracer.communicate(timeout=60)
+
+
 def several_in_mount(world):
     programs, list_of_pids = pids(world)
-    tracer = subprocess.Popen([KEVTRACE, "mount", world.path("t"), "-e", world.step, "--pid", list_of_pids], stderr=subprocess.PIPE, text=True)
-    while not (line := tracer.stderr.readline()).startswith("kevtrace: mounted on"):
-        if not line:
-            raise Wrong("no mount")
-    hit_all(programs)
-    with open(world.path("t/trace"), encoding="utf-8") as file:
-        expect(sorted(numbers(file.read(), "step")), sorted(ALL + ALL))
-    tracer.send_signal(signal.SIGINT)
-    tracer.wait(timeout=60)
-    tracer.stderr.close()
+    with mounted_on(world, "-e", world.step, "--pid", list_of_pids) as file:
+        hit_all(programs)
+        with file("trace") as trace:
+            expect(sorted(numbers(trace.read(), "step")), sorted(ALL + ALL))
     end_all(programs)
 
 
@@ -514,16 +525,10 @@ def chosen_in_run(world, in_script=False):
 
 def chosen_in_mount(world):
     name, program = named(world)
-    tracer = subprocess.Popen([KEVTRACE, "mount", world.path("t"), "-e", f"p:step {name}:step i=%di:s64", "--comm", name], stderr=subprocess.PIPE, text=True)
-    while not (line := tracer.stderr.readline()).startswith("kevtrace: mounted on"):
-        if not line:
-            raise Wrong("no mount")
-    hit_all([program])
-    with open(world.path("t/trace"), encoding="utf-8") as file:
-        expect(numbers(file.read(), "step"), ALL)
-    tracer.send_signal(signal.SIGINT)
-    tracer.wait(timeout=60)
-    tracer.stderr.close()
+    with mounted_on(world, "-e", f"p:step {name}:step i=%di:s64", "--comm", name) as file:
+        hit_all([program])
+        with file("trace") as trace:
+            expect(numbers(trace.read(), "step"), ALL)
     end_all([program])
 
 
@@ -544,48 +549,25 @@ def chosen_in_window(world):
 TWICE = "p:twice jit:twice n=%di:s64"
 
 
-class Jitted:
-    """The program jitted, whose functions wait to be called until they are probed."""
+@contextlib.contextmanager
+def jitted():
+    """The program, whose functions wait to be called until they are probed."""
+    program = Jitted.start(os.path.join(os.path.dirname(STEPS), "jitted"), 10)
+    try:
+        yield program
+    finally:
+        program.process.kill()
+        program.process.communicate()
+        program.clear()
 
-    def __enter__(self):
-        self.process = subprocess.Popen([os.path.join(os.path.dirname(STEPS), "jitted"), "10"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        self.said = []
-        self.until("ready")
-        return self
 
-    def __exit__(self, *_):
-        self.process.kill()
-        self.process.communicate()
-        if os.path.exists(path := f"/tmp/perf-{self.process.pid}.map"):
-            os.unlink(path)
-
-    def until(self, word):
-        for line in self.process.stdout:
-            if line.startswith(word + " "):
-                return int(line.split()[1], 16)
-            self.said.append(line)
-        raise Wrong(f"jitted ended before it said {word}")
-
-    def step(self, word, probed_at=None):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        at = self.until(word)
-        end = time.monotonic() + 60
-        with open(f"/proc/{self.process.pid}/mem", "rb", buffering=0) as memory:
-            while os.pread(memory.fileno(), 1, probed_at or at) != b"\xcc":
-                if time.monotonic() > end:
-                    raise Wrong("no breakpoint came")
-        return at
-
-    def run(self):
-        """Functions are compiled, again, and reused; how often `twice` was called."""
-        first = self.step("compiled") - 64
-        self.step("again")
-        self.step("reused", first)
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        self.until("data")
-        return sum(int(line.split()[1]) for line in self.said if line.startswith("twice "))
+def calls_of_twice(program):
+    """Functions are compiled, again, and reused; how often `twice` was called."""
+    first = program.compile_twice()
+    program.step("reused")
+    program.wait_for(first, 0xcc)
+    program.step("data")
+    return program.called("twice")
 
 
 def hits_of_twice(text):
@@ -596,14 +578,14 @@ ALL_OF_JIT = [TWICE, "p:thrice jit:thrice", "p:other jit:other"]  # each is prob
 
 
 def jit_in_run(world, in_script=False):
-    with Jitted() as program:
+    with jitted() as program:
         pid = str(program.process.pid)
         words = ["-p", written(world, f"target pid {pid}", *ALL_OF_JIT)] if in_script else ["--pid", pid, *[word for one in ALL_OF_JIT for word in ("-e", one)]]
         tracer = subprocess.Popen([KEVTRACE, "run", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
         while "waits for its function" not in (line := tracer.stderr.readline()):
             if not line:
                 raise Wrong("the tracer ended")
-        calls = program.run()
+        calls = calls_of_twice(program)
         tracer.send_signal(signal.SIGINT)
         out, said = tracer.communicate(timeout=60)
         accounts(said)
@@ -611,28 +593,22 @@ def jit_in_run(world, in_script=False):
 
 
 def jit_in_mount(world):
-    with Jitted() as program:
-        tracer = subprocess.Popen([KEVTRACE, "mount", world.path("t"), "--pid", str(program.process.pid)], stderr=subprocess.PIPE, text=True)
-        while not (line := tracer.stderr.readline()).startswith("kevtrace: mounted on"):
-            if not line:
-                raise Wrong("no mount")
+    with jitted() as program, mounted_on(world, "--pid", str(program.process.pid)) as file:
         for one in ALL_OF_JIT:
-            with open(world.path("t/dynamic_events"), "a", encoding="utf-8") as file:
-                file.write(one + "\n")
-        with open(world.path("t/events/kprobes/enable"), "w", encoding="utf-8") as file:
-            file.write("1")
-        calls = program.run()
-        with open(world.path("t/trace"), encoding="utf-8") as file:
-            expect(hits_of_twice(file.read()), calls)
-        tracer.send_signal(signal.SIGINT)
-        tracer.communicate(timeout=60)
+            with file("dynamic_events") as events:
+                events.write(one + "\n")
+        with file("events/kprobes/enable") as enable:
+            enable.write("1")
+        calls = calls_of_twice(program)
+        with file("trace") as trace:
+            expect(hits_of_twice(trace.read()), calls)
 
 
 def jit_in_window(world):
-    with Jitted() as program, Window(world) as window:
+    with jitted() as program, Window(world) as window:
         window.do("attach", str(program.process.pid))
         window.do("define", *ALL_OF_JIT)
-        calls = program.run()
+        calls = calls_of_twice(program)
         expect(hits_of_twice(window.seen(lambda text: hits_of_twice(text) >= calls)), calls)
 
 

@@ -6,6 +6,7 @@ import subprocess
 import time
 import unittest
 
+from jitted import Jitted
 from kevtest import KEVTRACE, PROGRAMS, main
 from mounted import MountTest
 
@@ -15,65 +16,13 @@ COMMAND = (os.path.join(PROGRAMS, "jitted"), str(ROUNDS))
 DEFINITIONS = [word for event in EVENTS for word in ("-e", f"p:{event} jit:{event} n=%di:s64")]
 
 
-class Jitted:
-    """The program, step by step."""
-
-    def __init__(self, test, process):
-        self.test, self.process, self.said = test, process, []
-        test.addCleanup(self.clear)
-        self.at = self.expect("ready")
-
-    def clear(self):
-        path = f"/tmp/perf-{self.process.pid}.map"
-        if os.path.exists(path):
-            os.unlink(path)
-
-    def expect(self, word):
-        """The address that stands behind the word; lines before it are kept in `said`."""
-        for line in self.process.stdout:
-            if line.startswith(word + " "):
-                return int(line.split()[1], 16)
-            self.said.append(line.strip())
-        self.test.fail(f"it ended before it said `{word}`")
-
-    def step(self, word):
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        self.at = self.expect(word)
-
-    def compile_twice(self):
-        """Both functions are compiled and probed, and so is `twice` again. The first place of `twice`."""
-        self.step("compiled")
-        self.wait_for(self.at, 0xcc)
-        first = self.at - 64
-        self.step("again")
-        self.wait_for(self.at, 0xcc)
-        return first
-
-    def end(self):
-        self.said += self.process.communicate("\n", timeout=60)[0].splitlines()
-        self.test.assertEqual(self.process.returncode, 0)
-
-    def byte(self, at):
-        with open(f"/proc/{self.process.pid}/mem", "rb") as memory:
-            memory.seek(at)
-            return memory.read(1)[0]
-
-    def wait_for(self, at, byte):
-        until = time.monotonic() + 60
-        while self.byte(at) != byte:
-            self.test.assertLess(time.monotonic(), until, f"{at:x} never had the byte {byte:#x}")
-            time.sleep(0.01)
-
-    def called(self, name):
-        return sum(int(line.split()[1]) for line in self.said if line.startswith(name + " "))
-
-
 class Jit(unittest.TestCase):
     def program(self):
         process = subprocess.Popen(COMMAND, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         self.addCleanup(lambda: (process.kill(), process.communicate()))
-        return Jitted(self, process)
+        program = Jitted(process)
+        self.addCleanup(program.clear)
+        return program
 
     def start(self, program, *words):
         tracer = subprocess.Popen([KEVTRACE, "run", *words, "--pid", str(program.process.pid)], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -214,7 +163,8 @@ class InAMount(MountTest):
     COMMAND = COMMAND
 
     def test_events_wait_for_their_functions(self):
-        program = Jitted(self, self.target)
+        program = Jitted(self.target)
+        self.addCleanup(program.clear)
         for event in EVENTS:
             self.echo(f"p:{event} jit:{event} n=%di:s64\n", "kprobe_events")
         self.echo("hist:keys=n", "events/kprobes/thrice/trigger")

@@ -33,6 +33,7 @@ std::expected<std::vector<UsdtSite>, LookupError> markers(std::string_view path,
 }
 
 std::expected<LinePlaces, LookupError> lines(const LineQuestion& question) {
+  if (question.only_copies) return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
   if (!question.module.contains('/')) return no_path();
   return lines_of_file(std::string(question.module), question);
 }

@@ -480,11 +480,6 @@ std::expected<LinePlaces, LookupError> ProcessEnv::find_line(const LineQuestion&
   for (Loaded* loaded : state_->matching(question.module)) {
     const ElfImage* image = image_of(*loaded);
     if (!image) continue;
-    if (question.at_entry && image->is_jit()) return failure(LookupFailure::NotChecked);
-    const bool has_own_name = question.only_copies && (!image->find_functions(question.source).empty() ||
-                                                       !image->find_functions_of_source(question.source).empty());
-    if (has_own_name || (question.only_copies && image->find_copies(question.source).empty()))
-      return failure(LookupFailure::NotChecked);
     if (auto entry = entry_by_symbols(*image, loaded->module.path, question)) return *std::move(entry);
     SourcePlaces& places = state_->lines.try_emplace(loaded, loaded->open_path).first->second;
     auto found = places.find(*image, loaded->module.path, question);

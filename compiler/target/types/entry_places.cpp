@@ -23,10 +23,7 @@ VariableLocation passed_location(const TypeTable& types, const Member& parameter
   const auto general = [](std::uint32_t number) -> VariableLocation {
     const ArgumentLocation where = argument_location(number);
     if (!where.in_register) return {.base = VariableLocation::Base::Register, .reg = "sp", .offset = where.offset};
-    const auto names = register_names();
-    const auto name =
-        std::ranges::find_if(names, [&](std::string_view one) { return register_offset(one) == where.offset; });
-    return {.base = VariableLocation::Base::Register, .reg = std::string(*name), .is_value = true};
+    return {.base = VariableLocation::Base::Register, .reg = std::string(register_at(where.offset)), .is_value = true};
   };
   if (parameter.bit_size != 0)
     return {.base = VariableLocation::Base::Register,
@@ -101,10 +98,6 @@ LookupError near_functions(const ElfImage& image, std::string_view wanted) {
   return {.candidates = near.best()};
 }
 
-}  // namespace
-
-namespace {
-
 using Symbols = std::vector<ElfSymbol>;
 
 LookupError several_functions(const ElfImage& image, std::string_view path, const Symbols& symbols) {
@@ -117,10 +110,13 @@ LookupError several_functions(const ElfImage& image, std::string_view path, cons
 
 // The symbol of the function; of a function that is there in copies only, that of each.
 std::expected<Symbols, LookupError> entry_symbols(const ElfImage& image, const LineQuestion& question) {
+  const auto is_for_others = [] { return std::unexpected(LookupError{LookupFailure::NotChecked, {}}); };
   auto found = image.find_functions(question.source);
   if (found.empty()) found = image.find_functions_of_source(question.source);
+  if (question.only_copies && (image.is_jit() || !found.empty())) return is_for_others();
   if (found.size() > 1) return std::unexpected(several_functions(image, question.module, found));
   if (found.empty()) found = image.find_copies(question.source);
+  if (found.empty() && question.only_copies) return is_for_others();
   if (found.empty()) return std::unexpected(near_functions(image, question.source));
   if (found.size() > kMostLinePlaces)
     return std::unexpected(LookupError{.why = fmt::format("there are more than {} copies of it", kMostLinePlaces)});
@@ -129,8 +125,7 @@ std::expected<Symbols, LookupError> entry_symbols(const ElfImage& image, const L
                                               "`kevtrace list` shows their names"});
   const bool names_any = question.all_locals || !question.names.empty();
   if (image.is_go() && (names_any || question.asks_for_arguments))
-    return std::unexpected(LookupError{.why = "`$argN` and names are arguments as C passes them; Go's are in %ax %bx "
-                                              "%cx %di %si %r8 %r9 %r10 %r11, in this order"});
+    return std::unexpected(LookupError{.why = std::string(kGoPassesElsewhere)});
   for (const ElfSymbol& symbol : found)
     if (question.asks_for_arguments && has_other_arguments(symbol.name))
       return std::unexpected(LookupError{

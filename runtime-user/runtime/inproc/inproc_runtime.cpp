@@ -47,9 +47,7 @@ std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& p
   const target::ElfImage& image = *point.object->image;
   if (event.injection && image.is_go())
     return "no injection into Go code: its functions return through their own frames";
-  if (image.is_go() && reads_arguments(event.definition))
-    return "`$argN` and names are arguments as C passes them; Go's are in %ax %bx %cx %di %si %r8 %r9 %r10 %r11, in "
-           "this order";
+  if (image.is_go() && reads_arguments(event.definition)) return std::string(target::kGoPassesElsewhere);
   if (image.is_go() && reads_vectors(event.definition))
     return "vector registers are not there where Go's hits run, in a signal handler; read memory: +8(%ax):f64";
   if (event.definition.probe_kind != model::ProbeKind::Return) return "";
