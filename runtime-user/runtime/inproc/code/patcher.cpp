@@ -33,7 +33,7 @@ std::uint64_t moved_ip(std::span<const TextPatch* const> sorted, std::uint64_t i
   return 0;
 }
 
-Result<void> move_threads(Tracee& tracee, const SignalHandover& signals, std::span<const TextPatch* const> sorted) {
+Result<void> move_threads(Tracee& tracee, SignalHandover& signals, std::span<const TextPatch* const> sorted) {
   for (pid_t tid : tracee.threads()) {
     auto registers = KEVT_TRY(tracee.registers(tid));
     if (const std::uint64_t to = moved_ip(sorted, registers.rip)) {

@@ -36,7 +36,7 @@ void CodeReferences::add_memory(std::uint64_t from, std::uint64_t to) {
   for (const std::uint64_t word : words) add(word);
 }
 
-Result<void> CodeReferences::look_at_thread(pid_t tid, const SignalHandover& signals,
+Result<void> CodeReferences::look_at_thread(pid_t tid, SignalHandover& signals,
                                             const std::vector<target::Mapping>& maps) {
   auto registers = KEVT_TRY(tracee_.registers(tid));
   std::array<std::uint64_t, sizeof registers / sizeof(std::uint64_t)> words;

@@ -27,7 +27,7 @@ class CodeReferences {
 
  private:
   explicit CodeReferences(const RemoteMapper& mapper) : mapper_(mapper), tracee_(mapper.tracee()) {}
-  Result<void> look_at_thread(pid_t tid, const SignalHandover& signals, const std::vector<target::Mapping>& maps);
+  Result<void> look_at_thread(pid_t tid, SignalHandover& signals, const std::vector<target::Mapping>& maps);
   Result<void> look_at_note(const ThreadNote& note);
   void add(std::uint64_t word);
   void add_memory(std::uint64_t from, std::uint64_t to);

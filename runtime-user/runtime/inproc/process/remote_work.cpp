@@ -164,6 +164,20 @@ Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64
   return static_cast<std::int64_t>(after.rax);
 }
 
+Result<std::int64_t> Tracee::syscall_of(pid_t tid, std::int64_t number, std::array<std::uint64_t, 6> arguments) {
+  end_work();
+  const auto wanted = std::ranges::find(threads_, tid);
+  if (wanted == threads_.end()) return std::unexpected(gone());
+  const pid_t first = threads_.front();
+  std::iter_swap(threads_.begin(), wanted);
+  auto result = syscall(number, arguments);
+  if (result && !deferred_signals_.empty()) KEVT_TRY(send_again());  // they are this thread's
+  end_work();
+  if (const auto back = std::ranges::find(threads_, first); back != threads_.end())
+    std::iter_swap(threads_.begin(), back);
+  return result;
+}
+
 // Signals that came while the thread could not block them are sent again, so that they wait in the kernel as they were
 // sent. The thread itself sends them: it alone may use another sender's siginfo (rt_tgsigqueueinfo(2)).
 Result<void> Tracee::send_again() {

@@ -69,7 +69,9 @@ std::optional<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, cons
     const bool on_alt = alt.contains(from + i);
     if (on_alt && !alt.contains(from)) continue;  // left over, or another thread's
     const std::uint64_t interrupted = word_at(frame, kRsp);
-    frames.push_back({.restorer = word,
+    frames.push_back({.at = RemoteAddr{from + i},
+                      .from = RemoteAddr{from},
+                      .restorer = word,
                       .ip = RemoteAddr{word_at(frame, kRip)},
                       .sp = RemoteAddr{interrupted},
                       .mask = word_at(frame, kMask),

@@ -16,6 +16,8 @@
 namespace kevt::inproc {
 
 struct SignalFrame {
+  RemoteAddr at;               // its first word
+  RemoteAddr from;             // the lowest place in use of the stack that it was found on
   std::uint64_t restorer = 0;  // where the handler returns to: the code that calls rt_sigreturn
   RemoteAddr ip;               // where the interrupted code goes on
   RemoteAddr sp;               // the interrupted code's stack pointer
@@ -25,8 +27,8 @@ struct SignalFrame {
 };
 
 // The frames on one thread's stacks, innermost first. `restorers`: those of the program's handlers and ours, as given
-// to sigaction. A frame that was left by siglongjmp and not overwritten yet may be among them only where live frames
-// cover it.
+// to sigaction. A frame that was left by siglongjmp and not overwritten yet may be among them where live frames
+// cover it; so may one on another thread's alternate stack, where both stacks lie in one mapping.
 Result<std::vector<SignalFrame>> find_signal_frames(const Tracee& tracee, pid_t tid,
                                                     std::span<const std::uint64_t> restorers,
                                                     const std::vector<target::Mapping>& maps);

@@ -84,6 +84,7 @@ Result<void> SignalHandover::set_disposition(int signal, const kevt_disposition&
 
 Result<void> SignalHandover::look() {
   restorers_.clear();
+  alternate_stacks_.reset();
   const std::uint64_t caught = proc::status_signals(tracee_.pid(), "SigCgt");
   for (int signal = 1; signal <= kSignals; ++signal) {
     if (!(caught & bit(signal))) continue;
@@ -94,8 +95,34 @@ Result<void> SignalHandover::look() {
   return {};
 }
 
-Result<std::vector<SignalFrame>> SignalHandover::frames_of(pid_t tid) const {
-  return find_signal_frames(tracee_, tid, restorers_, maps_);
+// sigaltstack(2) of every thread.
+Result<std::vector<SignalHandover::AlternateStack>> SignalHandover::ask_alternate_stacks() {
+  std::vector<AlternateStack> stacks;
+  if (tracee_.refuses_calls()) return stacks;
+  auto page = KEVT_TRY(mapper_.scratch_page());
+  const RemoteAddr answer = page + RemoteMapper::kScratchAt;
+  const std::vector<pid_t> threads = tracee_.threads();
+  for (const pid_t tid : threads) {
+    const auto asked = KEVT_TRY(tracee_.syscall_of(tid, SYS_sigaltstack, {0, answer.value}));
+    stack_t found{};
+    if (asked < 0 || !tracee_.read(answer, room_of(found)) || (found.ss_flags & SS_DISABLE)) continue;
+    stacks.push_back({RemoteAddr{reinterpret_cast<std::uint64_t>(found.ss_sp)}, found.ss_size});
+  }
+  return stacks;
+}
+
+// Go has all stacks in one mapping, and what handlers have left on another thread's alternate stack may look like a
+// frame that has not returned. The threads themselves are asked only where there is a frame at all.
+Result<std::vector<SignalFrame>> SignalHandover::frames_of(pid_t tid) {
+  auto frames = KEVT_TRY(find_signal_frames(tracee_, tid, restorers_, maps_));
+  if (frames.empty()) return frames;
+  if (!alternate_stacks_) alternate_stacks_ = KEVT_TRY(ask_alternate_stacks());
+  std::erase_if(frames, [this](const SignalFrame& frame) {
+    return std::ranges::any_of(*alternate_stacks_, [&](const AlternateStack& stack) {
+      return stack.contains(frame.at) && !stack.contains(frame.from);
+    });
+  });
+  return frames;
 }
 
 // ---- taking ---------------------------------------------------------------------------------

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <vector>
 
@@ -26,12 +27,19 @@ class SignalHandover {
   Result<void> give_back(std::uint32_t check_offset);
 
   // The frames of a thread's handlers that have not returned yet, told by the handlers and maps that look() has found.
-  Result<std::vector<SignalFrame>> frames_of(pid_t tid) const;
+  Result<std::vector<SignalFrame>> frames_of(pid_t tid);
   // Asks anew which handlers are installed and what is mapped; before frames_of(), once per stop.
   Result<void> look();
   bool is_taken() const { return taken_; }
 
  private:
+  struct AlternateStack {
+    RemoteAddr at;
+    std::uint64_t bytes = 0;
+    bool contains(RemoteAddr address) const { return address.value - at.value < bytes; }
+  };
+  Result<std::vector<AlternateStack>> ask_alternate_stacks();
+
   Result<void> take_masks_of_handlers();
   Result<void> take_three();
   Result<void> take_masks_of_threads();
@@ -50,6 +58,7 @@ class SignalHandover {
   RemoteMapper& mapper_;
   std::vector<std::uint64_t> restorers_;
   std::vector<target::Mapping> maps_;
+  std::optional<std::vector<AlternateStack>> alternate_stacks_;  // of all threads; nullopt: not asked since look()
   bool taken_ = false;
 };
 

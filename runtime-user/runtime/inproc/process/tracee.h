@@ -58,6 +58,8 @@ class Tracee {
 
   // The following need a stopped process.
   Result<std::int64_t> syscall(std::int64_t number, std::array<std::uint64_t, 6> arguments);
+  // The same by a thread of choice.
+  Result<std::int64_t> syscall_of(pid_t tid, std::int64_t number, std::array<std::uint64_t, 6> arguments);
   // Calls function(words, count) on a copy of `words` in the target, and reads the copy back into `words`.
   Result<void> call(RemoteAddr function, std::span<std::uint64_t> words);
   // The thread's signal mask during call(): all signals that can be blocked, except SIGTRAP, SIGBUS and SIGSEGV.
