@@ -27,6 +27,7 @@ struct Call {
   int operator()(const RecordingVerb& verb) const { return recordings(verb, global); }
   int operator()(const MountVerbOptions& options) const { return mount(options, global); }
   int operator()(const ExecOptions& options) const { return exec(options, global); }
+  int operator()(const FleetOptions& options) const { return ask_fleet(options, global); }
   int operator()(const ShellTextOptions& options) const {
     print("{}", options.text);
     return kOk;

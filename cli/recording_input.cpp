@@ -8,6 +8,7 @@
 #include <cctype>
 
 #include "cli/exit_status.h"
+#include "tracefs-compat/fleet/fleet_reader.h"
 
 namespace kevt::cli {
 namespace {
@@ -72,7 +73,7 @@ record::FilterRequest split_filter(const std::string& word) {
 std::optional<RecordingInput> RecordingInput::open(const InputOptions& options, const Reporter& report, int& status) {
   RecordingInput made;
   made.file_ = options.file;
-  auto reader = record::open_recording(options.file);
+  auto reader = fleet::open_recording(options.file);
   if (!reader) {
     report.error(reader.error());
     status = kFailed;

@@ -3,6 +3,7 @@
 #
 #   bin/kevtrace  lib/kevtrace/…              component core       package kevtrace
 #   lib/kevtrace/libkevt-llvm.so              component compiler   package kevtrace-compiler: LLVM
+#   lib/kevtrace/libkevt-http.so              component fleet      package kevtrace-fleet: libcurl
 #   bin/kevtrace-gui  share/applications/…    component gui        package kevtrace-gui
 #   lib/libkevtrace.so.0                      component library    package libkevtrace0
 #   include/kevtrace.h  lib/pkgconfig/…       component libdev     package libkevtrace-dev
@@ -17,6 +18,7 @@ install(TARGETS kevtrace RUNTIME COMPONENT core)
 install(TARGETS kevtrace-traceevent RUNTIME DESTINATION ${parts} COMPONENT core)
 install(TARGETS kevtrace_exec LIBRARY DESTINATION ${parts} COMPONENT core)
 install(TARGETS kevt_llvm LIBRARY DESTINATION ${parts} COMPONENT compiler)
+install(TARGETS kevt_http LIBRARY DESTINATION ${parts} COMPONENT fleet)
 
 # Manual pages and completions are the program's own words.
 configure_file(${packaging}/install_words.cmake.in ${CMAKE_BINARY_DIR}/install_words.cmake.in @ONLY)
@@ -57,7 +59,7 @@ set(package_of_core kevtrace)
 set(package_of_library libkevtrace0)
 set(package_of_libdev libkevtrace-dev)
 set(package_of_python python3-kevtrace)
-foreach(component IN ITEMS core compiler gui library libdev python dkms doc)
+foreach(component IN ITEMS core compiler fleet gui library libdev python dkms doc)
   set(package kevtrace-${component})
   if(package_of_${component})
     set(package ${package_of_${component}})
@@ -71,7 +73,7 @@ set(CPACK_PACKAGE_VERSION ${PROJECT_VERSION})
 set(CPACK_PACKAGING_INSTALL_PREFIX /usr)
 set(CPACK_STRIP_FILES ON)
 set(CPACK_DEB_COMPONENT_INSTALL ON)
-set(CPACK_COMPONENTS_ALL core compiler library libdev python dkms doc)
+set(CPACK_COMPONENTS_ALL core compiler fleet library libdev python dkms doc)
 if(TARGET kevtrace-gui)
   list(APPEND CPACK_COMPONENTS_ALL gui)
 endif()
@@ -88,6 +90,11 @@ set(CPACK_DEBIAN_COMPILER_PACKAGE_NAME kevtrace-compiler)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_DEPENDS "kevtrace (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "what kevtrace compiles definitions with
  The part of kevtrace that needs LLVM.")
+set(CPACK_DEBIAN_FLEET_PACKAGE_NAME kevtrace-fleet)
+set(CPACK_DEBIAN_FLEET_PACKAGE_DEPENDS "kevtrace (= ${PROJECT_VERSION})")
+set(CPACK_COMPONENT_FLEET_DESCRIPTION "kevtrace's recordings in a database
+ The part of kevtrace that needs libcurl: sends recordings to a ClickHouse
+ server, and reads them from there.")
 set(CPACK_DEBIAN_GUI_PACKAGE_NAME kevtrace-gui)
 set(CPACK_DEBIAN_GUI_PACKAGE_DEPENDS "kevtrace (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_GUI_DESCRIPTION "kevtrace's window: definitions, live timelines and recordings

@@ -1,9 +1,11 @@
 # Everything from outside, all of it from Debian's packages (scripts/packages lists them).
 find_package(fmt REQUIRED)
 find_package(CLI11 REQUIRED)
+find_package(nlohmann_json REQUIRED)
 find_package(Threads REQUIRED)
 find_package(PkgConfig REQUIRED)
 pkg_check_modules(FUSE3 REQUIRED IMPORTED_TARGET fuse3)
+pkg_check_modules(CURL REQUIRED IMPORTED_TARGET libcurl)
 pkg_check_modules(TRACEEVENT REQUIRED IMPORTED_TARGET libtraceevent)
 find_library(ZYDIS_LIBRARY Zydis REQUIRED)
 find_library(ZYCORE_LIBRARY Zycore)

@@ -35,6 +35,7 @@ struct Parsed {
   RecordingVerb recording;
   MountVerbOptions mount;
   ExecOptions exec;
+  FleetOptions fleet;
   ShellWords texts;
   std::string help;
 };
@@ -441,6 +442,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   add_recording_verbs(app, parsed.recording, command);
   add_mount(app, parsed.mount);
   add_exec(app, parsed.exec);
+  add_fleet(app, parsed.fleet);
   add_help(app, parsed.help);
   add_shell_texts(app, parsed.texts);
   try {
@@ -468,6 +470,7 @@ CommandLine parse_command_line(int argc, char** argv) {
   if (parsed.recording.verb.index() != 0) line.verb = parsed.recording;
   if (app.got_subcommand("mount")) line.verb = parsed.mount;
   if (app.got_subcommand("exec")) line.verb = parsed.exec;
+  if (app.got_subcommand("fleet")) line.verb = parsed.fleet;
   return line;
 }
 

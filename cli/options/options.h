@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/options/fleet_options.h"
 #include "cli/options/options_mount.h"
 #include "cli/options/record_options.h"
 #include "cli/options/run_options.h"
@@ -86,7 +87,7 @@ struct ShellTextOptions {
 
 using Verb =
     std::variant<RunOptions, CheckOptions, ExplainOptions, CompileOptions, CostOptions, ListOptions, FmtOptions,
-                 ImportOptions, DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions, ShellTextOptions>;
+                 ImportOptions, DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions, FleetOptions, ShellTextOptions>;
 
 struct CommandLine {
   GlobalOptions global;

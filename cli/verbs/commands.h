@@ -18,5 +18,6 @@ int import_events(const ImportOptions& options, const GlobalOptions& global);
 int doctor(const DoctorOptions& options, const GlobalOptions& global);
 int mount(const MountVerbOptions& options, const GlobalOptions& global);
 int exec(const ExecOptions& options, const GlobalOptions& global);
+int ask_fleet(const FleetOptions& options, const GlobalOptions& global);
 
 }  // namespace kevt::cli

@@ -14,6 +14,7 @@
 #include "gui/model/job.h"
 #include "gui/model/row_text.h"
 #include "gui/model/text_forms.h"
+#include "tracefs-compat/fleet/fleet_reader.h"
 
 namespace kevt::gui {
 
@@ -100,7 +101,7 @@ void TraceDocument::openFile(const QString& path) {
       QMetaObject::invokeMethod(
           this, [this, progress = std::move(progress)] { take(progress); }, Qt::QueuedConnection);
     };
-    auto opened = record::open_recording(path);
+    auto opened = fleet::open_recording(path);
     if (!opened) {
       own_problems.append(QString::fromStdString(opened.error().message()));
       return send(true);

@@ -5,10 +5,12 @@
 #include "runtime-user/session/recorder.h"
 
 #include <fmt/format.h>
+#include <sys/random.h>
 #include <sys/utsname.h>
 #include <time.h>
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -80,6 +82,13 @@ std::string host_text() {
   return fmt::format("{} {} {} {}", name.sysname, name.nodename, name.release, name.machine);
 }
 
+std::string random_identity() {
+  std::array<std::uint64_t, 2> bits = {};
+  // 16 bytes come at once, once the machine has started (getrandom(2)).
+  if (getrandom(bits.data(), sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) return {};
+  return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing, const engine::Instance& instance,
@@ -93,6 +102,7 @@ Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing, con
 
 Result<void> Recorder::describe(std::span<const engine::TracedEvent* const> events) {
   metadata_.clock = "mono";
+  metadata_.new_identity.id = random_identity();
   metadata_.wall_offset_ns = static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME) - now_ns());
   metadata_.cpus = tracing_.options().cpus;
   metadata_.host = host_text();
@@ -232,6 +242,7 @@ Result<void> Recorder::give_stack(engine::TracedTarget& target, const runtime::R
 }
 
 void Recorder::go_on_from(const Recorder& other) {
+  metadata_.new_identity.rest_of = other.metadata_.new_identity.id;
   metadata_.histograms = other.metadata_.histograms;
   histogram_bytes_ = other.histogram_bytes_;
   histograms_left_out_ = other.histograms_left_out_;

@@ -1,6 +1,8 @@
 // One word and its value a line:
 //
 //   kevtrace 1
+//   recording 3f2a5b6c7d8e9f0011223344556677aa               its identity
+//   rest-of 0011223344556677aa3f2a5b6c7d8e9f                 where it goes on with another one
 //   wall-offset 1700000000000000000
 //   definition p:kprobes/opened libc:open64 path=+0(%di):string
 //   totals kprobes/opened 12 11 1 0 0 0 0 0
@@ -145,8 +147,16 @@ void append_processes(const Metadata& metadata, std::string& out) {
 
 }  // namespace
 
+bool is_identity(std::string_view text) {
+  return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
+}
+
 std::string metadata_text(const Metadata& metadata) {
   std::string out(kMetadataHead);
+  if (const Identity& own = metadata.new_identity; !own.id.empty()) {
+    out += fmt::format("recording {}\n", own.id);
+    if (!own.rest_of.empty()) out += fmt::format("rest-of {}\n", own.rest_of);
+  }
   if (metadata.wall_offset_ns) out += fmt::format("wall-offset {}\n", *metadata.wall_offset_ns);
   for (const std::string& line : metadata.definitions) out += fmt::format("definition {}\n", line);
   for (const std::string& line : metadata.filters) out += fmt::format("filter {}\n", line);
@@ -173,6 +183,8 @@ void read_metadata_text(std::string_view text, Metadata& metadata) {
     const std::string_view word = take_until(line, ' ');
     std::int64_t offset = 0;
     if (word == "wall-offset" && take_number(line, offset)) metadata.wall_offset_ns = offset;
+    if (word == "recording" && is_identity(line)) metadata.identity.id = line;
+    if (word == "rest-of" && is_identity(line)) metadata.identity.rest_of = line;
     if (word == "definition") metadata.definitions.emplace_back(line);
     if (word == "filter") metadata.filters.emplace_back(line);
     if (word == "totals") read_totals(line, metadata);

@@ -14,6 +14,8 @@ inline constexpr std::string_view kMetadataHead = "kevtrace 1\n";
 std::string metadata_text(const Metadata& metadata);
 // Takes over what it understands of such text; lines it does not know are left out.
 void read_metadata_text(std::string_view text, Metadata& metadata);
+// Whether it may be the id of a recording.
+bool is_identity(std::string_view text);
 // "PID NAME" lines, as saved_cmdlines has them.
 std::string comms_text(const Metadata& metadata);
 void read_comms_text(std::string_view text, Metadata& metadata);

@@ -49,6 +49,12 @@ struct HistogramReading {
 // Of a recording; records of others are shown as the top one's.
 inline constexpr std::size_t kMostInstances = 1024;
 
+// What tells a recording from all others. A copy in another format or of a part has none.
+struct Identity {
+  std::string id;       // 32 hexadecimal digits; empty: none
+  std::string rest_of;  // the id of the recording that this one goes on with, whose process died
+};
+
 struct Metadata {
   EventFormats formats;
   Symbols symbols;
@@ -60,19 +66,27 @@ struct Metadata {
   std::string maker;                           // program and version
   std::uint32_t cpus = 1;                      // CPUs of the machine
   std::optional<std::int64_t> wall_offset_ns;  // time + this = nanoseconds since 1970
+  Identity identity;                           // of the recording that was read
+  Identity new_identity;                       // of the recording that is being made: what writers note
   std::vector<std::string> instances;          // names of those that have records, besides the top one; kMostInstances
   std::vector<std::string> definitions;        // lines of dynamic_events
   std::vector<std::string> filters;            // "SYSTEM/NAME: EXPRESSION"
   std::vector<EventTotals> totals;             // empty: not known (killed, or another tool's)
   std::vector<HistogramReading> histograms;    // in the order of time
   std::vector<std::string> cpu_statistics;     // per_cpu/cpuN/stats, as the kernel wrote them
+  // Where recordings of several machines are read as one: of each instance, in their order, what its recording says.
+  // One thread id means another thread on each.
+  std::vector<std::shared_ptr<const Metadata>> origins;
 
   std::string_view comm_of(std::int32_t pid) const;  // "<...>" when unknown
-  // What addresses in records of this thread mean.
-  const Symbols& symbols_of(std::int32_t pid) const;
+  // What addresses in records of this thread mean; as TypedRecord::thread().
+  const Symbols& symbols_of(std::uint64_t thread) const;
   // The container of this thread's process, and whether any process is in one.
-  std::string_view container_of(std::int32_t pid) const;
+  std::string_view container_of(std::uint64_t thread) const;
   bool has_containers() const;
+
+ private:
+  const Metadata& origin_of(std::uint64_t thread) const;
 };
 
 // One record. `bytes` and `comm` live until the next one is asked for.

@@ -63,7 +63,7 @@ void Columns::append_cell(const TypedRecord& record, const std::string& name, st
 void Columns::append_field(const TypedRecord& record, const Field& field, std::string& out) {
   const auto [style, is_new] = styles_.try_emplace(&field);
   if (is_new) style->second = number_style(*record.event, field.name);
-  append_shown(field, style->second, lines_.metadata().symbols_of(record.pid), record.bytes, out);
+  append_shown(field, style->second, lines_.metadata().symbols_of(record.thread()), record.bytes, out);
 }
 
 void Columns::append(const TypedRecord& record, std::string& out) {

@@ -40,9 +40,9 @@ void FoldedPaths::weigh(Weights& weights, std::string key, std::uint64_t weight)
   weights[std::move(key)] += weight;
 }
 
-const std::string& FoldedPaths::name_of(std::int32_t pid, std::uint64_t address) {
+const std::string& FoldedPaths::name_of(std::uint64_t thread, std::uint64_t address) {
   if (names_.size() > kMaxPaths) names_.clear();
-  const Symbols& symbols = metadata_.symbols_of(pid);
+  const Symbols& symbols = metadata_.symbols_of(thread);
   std::string& name = names_[{&symbols, address}];
   if (name.empty()) {
     append_symbol(symbols, address, SymbolOffset::Hidden, name);
@@ -51,9 +51,9 @@ const std::string& FoldedPaths::name_of(std::int32_t pid, std::uint64_t address)
   return name;
 }
 
-std::string FoldedPaths::path_of(std::string_view comm, std::int32_t pid, std::span<const std::uint64_t> addresses) {
+std::string FoldedPaths::path_of(std::string_view comm, std::uint64_t thread, std::span<const std::uint64_t> addresses) {
   std::string path = clean(comm);
-  for (const std::uint64_t address : addresses | std::views::reverse) path += ";" + name_of(pid, address);
+  for (const std::uint64_t address : addresses | std::views::reverse) path += ";" + name_of(thread, address);
   return path;
 }
 
@@ -82,7 +82,7 @@ std::optional<std::string> FoldedPaths::note() const {
 void FoldedPaths::add_stack(const TypedRecord& record) {
   const Field* caller = record.event->find("caller");
   if (!caller) return;
-  std::string path = path_of(record.comm, record.pid, stack_of(*caller, record.bytes));
+  std::string path = path_of(record.comm, record.thread(), stack_of(*caller, record.bytes));
   const auto last = last_.find(record.thread());
   weigh(stacks_, std::move(path), request_.by != FoldRequest::By::Value ? 1 : last == last_.end() ? 0 : last->second);
 }
@@ -105,8 +105,8 @@ void FoldedPaths::add(const TypedRecord& record) {
   const auto call = calls_.add(record);
   if (!call) return;
   std::string path = clean(record.comm);
-  for (std::uint64_t caller : call->callers) path += ";" + name_of(record.pid, caller);
-  path += ";" + name_of(record.pid, call->function);
+  for (std::uint64_t caller : call->callers) path += ";" + name_of(record.thread(), caller);
+  path += ";" + name_of(record.thread(), call->function);
   const std::uint64_t whole = call->end_ns - call->begin_ns;
   weigh(paths_, std::move(path), whole - std::min(whole, call->inside_ns));
 }

@@ -52,9 +52,9 @@ class FoldedPaths {
  private:
   using Weights = std::unordered_map<std::string, std::uint64_t>;
   void add_stack(const TypedRecord& record);
-  std::string path_of(std::string_view comm, std::int32_t pid, std::span<const std::uint64_t> addresses);
+  std::string path_of(std::string_view comm, std::uint64_t thread, std::span<const std::uint64_t> addresses);
   void weigh(Weights& weights, std::string key, std::uint64_t weight);
-  const std::string& name_of(std::int32_t pid, std::uint64_t address);
+  const std::string& name_of(std::uint64_t thread, std::uint64_t address);
 
   std::uint64_t weight_of(const TypedRecord& record) const;
 

@@ -52,7 +52,7 @@ class Statistics final : public AnswerTable {
       const Field& field = record.event->fields[i];
       if (field.role != PlaceRole::None || event.values[i].size() > kMaxValues) continue;
       key_.clear();
-      append_shown(field, event.styles[i], metadata_.symbols_of(record.pid), record.bytes, key_);
+      append_shown(field, event.styles[i], metadata_.symbols_of(record.thread()), record.bytes, key_);
       event.values[i].add(key_);
     }
   }

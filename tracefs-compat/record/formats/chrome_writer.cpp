@@ -64,7 +64,7 @@ Result<void> ChromeWriter::add(const TypedRecord& record) {
   out += "}}";
   if (const auto call = calls_.add(record)) {
     std::string function;
-    append_symbol(metadata_.symbols_of(record.pid), call->function, SymbolOffset::Hidden, function);
+    append_symbol(metadata_.symbols_of(record.thread()), call->function, SymbolOffset::Hidden, function);
     begin(function, 'X', call->begin_ns, record.pid);
     out += ",\"dur\":";
     append_microseconds(call->end_ns - call->begin_ns, out);

@@ -100,7 +100,7 @@ void CsvWriter::append_row(Sheet& sheet, const TypedRecord& record) const {
   std::string& out = sheet.file.buffer();
   fmt::format_to(std::back_inserter(out), "{},{},{}", record.time_ns, record.cpu, record.pid);
   append_cell(record.comm, CellKind::Text, sheet.file);
-  if (has_containers_) append_cell(metadata_.container_of(record.pid), CellKind::Text, sheet.file);
+  if (has_containers_) append_cell(metadata_.container_of(record.thread()), CellKind::Text, sheet.file);
   append_cell(record.event->name, CellKind::Text, sheet.file);
   std::string cell;
   const auto append = [&](const Field* field) {

@@ -151,7 +151,7 @@ TEST_F(FormatsTest, TheContainerOfAProcessIsKept) {
     auto reader = open_recording(folder_.file("out"));
     ASSERT_TRUE(reader) << reader.error().message();
     for (TypedRecord record; (*reader)->next(record);)
-      EXPECT_EQ((*reader)->metadata().container_of(record.pid), record.pid == 7 ? "3f2a5b6c7d8e" : "");
+      EXPECT_EQ((*reader)->metadata().container_of(record.thread()), record.pid == 7 ? "3f2a5b6c7d8e" : "");
     EXPECT_TRUE((*reader)->metadata().has_containers());
   }
 }

@@ -6,7 +6,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <nlohmann/json.hpp>
 #include <set>
 #include <utility>
@@ -14,7 +13,9 @@
 #include "common/error.h"
 #include "compiler/model/floating.h"
 #include "tracefs-compat/record/input_file.h"
+#include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/read_budget.h"
+#include "tracefs-compat/record/record_builder.h"
 
 namespace kevt::record {
 namespace {
@@ -25,7 +26,6 @@ using Json = nlohmann::json;
 
 constexpr std::size_t kMaxLine = 1 << 20;
 constexpr std::size_t kJsonWindow = 256 << 10;
-constexpr std::size_t kMaxDynamic = 0xffff;
 constexpr std::size_t kMaxJsonFormats = 65536;
 constexpr std::uint64_t kJsonFormatBytes = 512, kJsonFormatRatio = 6;  // what a format takes in memory
 
@@ -117,76 +117,43 @@ std::string from_hex(const std::string& hex) {
   return out;
 }
 
-class RecordBytes {
- public:
-  RecordBytes(const EventFormat& event, std::vector<std::uint8_t>& out) : out_(out) {
-    out_.assign(std::min<std::uint32_t>(event.fixed_size(), kMaxDynamic), 0);
+std::uint64_t number_of(const Json& value, const Field& field) {
+  if (field.is_float) {
+    const double read = value.is_string()   ? model::parse_float(value.get<std::string>()).value_or(0)
+                        : value.is_number() ? value.get<double>()
+                                            : 0;
+    return model::bits_of_float(read, field.item_bytes);
   }
+  if (value.is_number_unsigned()) return value.get<std::uint64_t>();
+  return value.is_number_integer() ? static_cast<std::uint64_t>(value.get<std::int64_t>()) : 0;
+}
 
-  void store(std::uint64_t offset, std::uint64_t value, std::uint32_t bytes) {
-    if (bytes <= 8 && offset + bytes <= out_.size()) std::memcpy(out_.data() + offset, &value, bytes);
-  }
+std::string text_of(const Json& value, const Json* exact) {
+  if (exact && exact->is_string()) return from_hex(exact->get<std::string>());
+  return value.is_string() ? value.get<std::string>() : "";
+}
 
-  void store(const Field& field, const Json& value, const Json* exact) {
-    switch (field.kind) {
-      case FieldKind::Number:
-        return store(field.offset, number(value, field), field.item_bytes);
-      case FieldKind::Numbers:
-        for (std::uint32_t i = 0; value.is_array() && i < value.size() && i < field.items(); ++i)
-          store(field.offset + std::uint64_t{i} * field.item_bytes, number(value[i], field), field.item_bytes);
-        return;
-      case FieldKind::Text: {
-        const std::string text = text_of(value, exact);
-        const std::size_t length = std::min<std::size_t>(text.size(), field.size);
-        if (field.offset + length <= out_.size()) std::memcpy(out_.data() + field.offset, text.data(), length);
-        return;
-      }
-      case FieldKind::DynamicText:
-        return store_dynamic(field, 0, value.is_null() ? std::string() : text_of(value, exact) + '\0');
-      case FieldKind::DynamicTexts:
-        for (std::uint32_t i = 0; value.is_array() && i < value.size() && i < field.items(); ++i)
-          store_dynamic(field, i, value[i].is_string() ? value[i].get<std::string>() + '\0' : std::string());
-        return;
-      case FieldKind::DynamicBytes:
-        return store_dynamic(field, 0, value.is_string() ? from_hex(value.get<std::string>()) : std::string());
-    }
+// `exact`: the text as hex, where it is no UTF-8.
+void store(const Field& field, const Json& value, const Json* exact, RecordBuilder& out) {
+  const auto items = static_cast<std::uint32_t>(value.is_array() ? std::min<std::size_t>(value.size(), field.items()) : 0);
+  switch (field.kind) {
+    case FieldKind::Number:
+      return out.store_number(field, number_of(value, field));
+    case FieldKind::Numbers:
+      for (std::uint32_t i = 0; i < items; ++i) out.store_number(field, number_of(value[i], field), i);
+      return;
+    case FieldKind::Text:
+      return out.store_text(field, text_of(value, exact));
+    case FieldKind::DynamicText:
+      return out.store_dynamic(field, value.is_null() ? std::string() : text_of(value, exact) + '\0');
+    case FieldKind::DynamicTexts:
+      for (std::uint32_t i = 0; i < items; ++i)
+        out.store_dynamic(field, value[i].is_string() ? value[i].get<std::string>() + '\0' : std::string(), i);
+      return;
+    case FieldKind::DynamicBytes:
+      return out.store_dynamic(field, value.is_string() ? from_hex(value.get<std::string>()) : std::string());
   }
-
-  // The last array ends early, and the record with it.
-  void end_at(const Field& field, std::size_t items) {
-    const std::uint64_t end = field.offset + items * field.item_bytes;
-    if (field.kind == FieldKind::Numbers && out_.size() == field.offset + std::uint64_t{field.size} &&
-        end < out_.size())
-      out_.resize(end);
-  }
-
- private:
-  static std::uint64_t number(const Json& value, const Field& field) {
-    if (field.is_float) {
-      const double read = value.is_string()   ? model::parse_float(value.get<std::string>()).value_or(0)
-                          : value.is_number() ? value.get<double>()
-                                              : 0;
-      return model::bits_of_float(read, field.item_bytes);
-    }
-    if (value.is_number_unsigned()) return value.get<std::uint64_t>();
-    return value.is_number_integer() ? static_cast<std::uint64_t>(value.get<std::int64_t>()) : 0;
-  }
-  static std::string text_of(const Json& value, const Json* exact) {
-    if (exact && exact->is_string()) return from_hex(exact->get<std::string>());
-    return value.is_string() ? value.get<std::string>() : "";
-  }
-
-  void store_dynamic(const Field& field, std::uint32_t item, const std::string& data) {
-    const std::uint64_t word_at = field.offset + 4ull * item;
-    const std::size_t at = out_.size();
-    if (at + data.size() > kMaxDynamic) return;
-    const std::uint64_t offset = field.is_relative ? at - (word_at + 4) : at;
-    store(word_at, data.empty() ? 0 : data.size() << 16 | offset, 4);
-    out_.insert(out_.end(), data.begin(), data.end());
-  }
-
-  std::vector<std::uint8_t>& out_;
-};
+}
 
 class JsonReader final : public RecordReader {
  public:
@@ -276,6 +243,9 @@ class JsonReader final : public RecordReader {
     metadata_.clock = text_or(object, "clock");
     metadata_.host = text_or(object, "host");
     metadata_.maker = text_or(object, "maker");
+    for (auto [name, id] :
+         {std::pair("recording", &metadata_.identity.id), std::pair("rest_of", &metadata_.identity.rest_of)})
+      if (std::string text = text_or(object, name); is_identity(text)) *id = std::move(text);
     metadata_.cpus = std::clamp(number_or<std::uint32_t>(object, "cpus", 1), 1u, 8192u);
     if (object.contains("wall_offset_ns"))
       metadata_.wall_offset_ns = number_or<std::int64_t>(object, "wall_offset_ns", 0);
@@ -386,17 +356,15 @@ class JsonReader final : public RecordReader {
     record.comm = comm_;
     if (metadata_.comms.size() < 1 << 20) metadata_.comms.insert_or_assign(record.pid, comm_);
     const std::int32_t process = note_process(object, record.pid);
-    RecordBytes bytes(*record.event, bytes_);
-    bytes.store(0, record.event->id, 2);
-    bytes.store(2, number_or<std::uint64_t>(object, "flags", 0), 1);
-    bytes.store(3, number_or<std::uint64_t>(object, "preempt", 0), 1);
-    bytes.store(4, static_cast<std::uint32_t>(record.pid), 4);
+    RecordBuilder bytes(*record.event, bytes_);
+    bytes.store_common(number_or<std::uint8_t>(object, "flags", 0), number_or<std::uint8_t>(object, "preempt", 0),
+                       record.pid);
     const auto exact = object.find("bytes");
     for (const Field& field : record.event->fields) {
       const auto value = fields->find(field.name);
       if (value == fields->end()) continue;
       const bool has_exact = exact != object.end() && exact->is_object() && exact->contains(field.name);
-      bytes.store(field, *value, has_exact ? &(*exact)[field.name] : nullptr);
+      store(field, *value, has_exact ? &(*exact)[field.name] : nullptr, bytes);
       if (field.role != PlaceRole::None)
         note_symbol(text_or(object, field.role == PlaceRole::Function ? "func" : "ip"),
                     number_or<std::uint64_t>(*fields, field.name.c_str(), 0), process);

@@ -37,6 +37,8 @@ void append_header(const Metadata& metadata, std::string& out) {
   append_member("host", metadata.host, out);
   append_member("maker", metadata.maker, out);
   fmt::format_to(std::back_inserter(out), ",\"cpus\":{}", metadata.cpus);
+  if (!metadata.new_identity.id.empty()) append_member("recording", metadata.new_identity.id, out);
+  if (!metadata.new_identity.rest_of.empty()) append_member("rest_of", metadata.new_identity.rest_of, out);
   if (metadata.wall_offset_ns)
     fmt::format_to(std::back_inserter(out), ",\"wall_offset_ns\":{}", *metadata.wall_offset_ns);
   append_list("definitions", metadata.definitions, out);
@@ -86,13 +88,13 @@ void append_places(const TypedRecord& record, const Symbols& symbols, std::strin
 }  // namespace
 
 void append_json_record(const TypedRecord& record, const Metadata& metadata, std::string& out) {
-  const Symbols& symbols = metadata.symbols_of(record.pid);
+  const Symbols& symbols = metadata.symbols_of(record.thread());
   fmt::format_to(std::back_inserter(out), R"({{"v":1,"type":"event","ts":{},"cpu":{},"pid":{},"comm":)", record.time_ns,
                  record.cpu, record.pid);
   append_json_string(record.comm, out);
   if (const auto process = metadata.process_of.find(record.pid); process != metadata.process_of.end())
     fmt::format_to(std::back_inserter(out), ",\"process\":{}", process->second);
-  if (const std::string_view container = metadata.container_of(record.pid); !container.empty())
+  if (const std::string_view container = metadata.container_of(record.thread()); !container.empty())
     append_member("container", container, out);
   out += ",\"event\":";
   append_json_string(record.event->system + ":" + record.event->name, out);

@@ -74,7 +74,7 @@ void PerfScriptWriter::append_head(const TypedRecord& record, std::string& out) 
 void PerfScriptWriter::append_stack(const TypedRecord& record, std::string& out) const {
   const Field* caller = record.event->find("caller");
   if (!caller) return;
-  const Symbols& symbols = metadata_.symbols_of(record.pid);
+  const Symbols& symbols = metadata_.symbols_of(record.thread());
   for (const std::uint64_t address : stack_of(*caller, record.bytes)) {
     fmt::format_to(std::back_inserter(out), "\t{:16x} ", address);
     const std::size_t begin = out.size();

@@ -130,7 +130,7 @@ void PerfettoWriter::describe_thread(const TypedRecord& record) {
 }
 
 void PerfettoWriter::add_slice(const TypedRecord& record, const Call& call) {
-  const Symbols& symbols = metadata_.symbols_of(record.pid);
+  const Symbols& symbols = metadata_.symbols_of(record.thread());
   if (functions_.size() >= kMostKnown) functions_.clear();
   std::string& name = functions_[{&symbols, call.function}];
   if (name.empty()) append_symbol(symbols, call.function, SymbolOffset::Hidden, name);

@@ -35,4 +35,8 @@ class SymbolicFormats {
   std::vector<Event> by_id_;
 };
 
+// The reverse: the format's text without the names that text() has put in, which are those of one recording's
+// addresses. What the format named by itself stays.
+std::string without_names(const EventFormat& event);
+
 }  // namespace kevt::record

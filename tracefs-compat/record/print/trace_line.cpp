@@ -129,22 +129,33 @@ std::string_view Metadata::comm_of(std::int32_t pid) const {
   return it == comms.end() ? std::string_view("<...>") : std::string_view(it->second);
 }
 
-const Symbols& Metadata::symbols_of(std::int32_t pid) const {
-  if (processes.empty()) return symbols;
-  const auto process = process_of.find(pid);
-  if (process == process_of.end()) return symbols;
-  const auto it = processes.find(process->second);
-  return it == processes.end() || it->second.symbols.empty() ? symbols : it->second.symbols;
+const Metadata& Metadata::origin_of(std::uint64_t thread) const {
+  const std::uint64_t instance = thread >> 32;
+  return instance == 0 || instance > origins.size() ? *this : *origins[instance - 1];
 }
 
-std::string_view Metadata::container_of(std::int32_t pid) const {
-  const auto process = process_of.find(pid);
-  const auto it = processes.find(process == process_of.end() ? pid : process->second);
-  return it == processes.end() ? std::string_view() : std::string_view(it->second.container);
+const Symbols& Metadata::symbols_of(std::uint64_t thread) const {
+  const Metadata& of = origin_of(thread);
+  if (of.processes.empty()) return of.symbols;
+  const auto process = of.process_of.find(static_cast<std::int32_t>(thread));
+  if (process == of.process_of.end()) return of.symbols;
+  const auto it = of.processes.find(process->second);
+  return it == of.processes.end() || it->second.symbols.empty() ? of.symbols : it->second.symbols;
+}
+
+std::string_view Metadata::container_of(std::uint64_t thread) const {
+  const Metadata& of = origin_of(thread);
+  const auto pid = static_cast<std::int32_t>(thread);
+  const auto process = of.process_of.find(pid);
+  const auto it = of.processes.find(process == of.process_of.end() ? pid : process->second);
+  return it == of.processes.end() ? std::string_view() : std::string_view(it->second.container);
 }
 
 bool Metadata::has_containers() const {
-  return std::ranges::any_of(processes, [](const auto& one) { return !one.second.container.empty(); });
+  const auto has_any = [](const Metadata& one) {
+    return std::ranges::any_of(one.processes, [](const auto& process) { return !process.second.container.empty(); });
+  };
+  return has_any(*this) || std::ranges::any_of(origins, [&](const auto& one) { return has_any(*one); });
 }
 
 const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
@@ -162,7 +173,7 @@ const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
 
 // "<stack trace>" and one symbol a line.
 void TraceLines::append_stack(const Field& caller, const TypedRecord& record, std::string& out) const {
-  const Symbols& symbols = metadata_->symbols_of(record.pid);
+  const Symbols& symbols = metadata_->symbols_of(record.thread());
   out += record.event->name == "user_stack" ? "<user stack trace>" : "<stack trace>";
   for (std::uint64_t address : stack_of(caller, record.bytes)) {
     out += "\n => ";
@@ -197,7 +208,7 @@ void TraceLines::clean_from(std::size_t begin, std::string& out) const {
 
 void TraceLines::append_ours(const Printed& how, const TypedRecord& record, std::string& out) const {
   if (how.print)
-    how.print->print(record.bytes, metadata_->symbols_of(record.pid), how.places, out);
+    how.print->print(record.bytes, metadata_->symbols_of(record.thread()), how.places, out);
   else
     print_fields(*record.event, record.bytes, out);
 }

@@ -1,0 +1,25 @@
+// What the command line asks of a fleet, as plain data.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace kevt::cli {
+
+struct FleetOptions {
+  enum class Task : std::uint8_t { Init, Ship, Status, Check } task = Task::Status;
+  std::string address;             // ch://SERVER/DATABASE…
+  std::vector<std::string> files;  // recordings, or folders of them
+  std::string host;                // what their records are filed under; empty: the recordings' own
+  bool follow = false;             // until all are finished
+  std::string format = "text";     // or "json"
+};
+
+void add_fleet(CLI::App& app, FleetOptions& fleet);
+
+}  // namespace kevt::cli

@@ -1,0 +1,119 @@
+#include "tracefs-compat/fleet/balance.h"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <utility>
+
+#include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/row_binary.h"
+
+namespace kevt::fleet {
+
+namespace {
+
+struct Rows {
+  std::uint64_t all = 0, different = 0;
+};
+using RowsBySession = std::map<std::string, Rows>;
+
+// Of one table, by session.
+Result<RowsBySession> count_rows(Server& server, const Address& address, const std::string& table) {
+  const std::string answer = KEVT_TRY(server.ask(
+      fmt::format("SELECT session, count(), uniqExact(instance, cpu, seq) FROM {}.{} WHERE {} GROUP BY session FORMAT RowBinary",
+                  server.database(), table, chosen(address))));
+  RowsBySession out;
+  RowReader rows(answer);
+  while (!rows.at_end()) {
+    std::string session(rows.text());
+    const auto all = rows.number<std::uint64_t>();
+    out[std::move(session)] = {all, rows.number<std::uint64_t>()};
+  }
+  if (!rows.good()) return std::unexpected(Error("the answer of " + server.url() + " makes no sense"));
+  return out;
+}
+
+class Books {
+ public:
+  Books(Server& server, const Address& address) : server_(server), address_(address) {}
+
+  Result<std::vector<EventBalance>> close() {
+    for (Session& one : KEVT_TRY(find_sessions(server_, address_, false))) sessions_[one.id] = std::move(one);
+    for (const EventCounts& one : KEVT_TRY(find_counts(server_, address_))) KEVT_TRY(enter(one));
+    std::vector<EventBalance> out;
+    for (auto& [key, sum] : sums_) out.push_back(balanced(sum));
+    return out;
+  }
+
+ private:
+  struct Sum {
+    EventBalance made;
+    std::uint64_t in_recording = 0, shipped = 0;
+    record::EventTotals totals;
+    bool has_totals = false;
+    std::int64_t checkpoint = 0;
+  };
+
+  // The first recording of those that go on with each other. A cycle, which only a liar makes, ends.
+  std::string first_of(std::string session) const {
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+      const auto it = sessions_.find(session);
+      if (it == sessions_.end() || it->second.rest_of.empty() || !sessions_.contains(it->second.rest_of)) break;
+      session = it->second.rest_of;
+    }
+    return session;
+  }
+
+  Result<void> enter(const EventCounts& one) {
+    const std::string first = first_of(one.session);
+    Sum& sum = sums_[{one.host, first, one.totals.event}];
+    sum.made.host = one.host;
+    sum.made.session = first;
+    sum.made.event = one.totals.event;
+    sum.in_recording += one.in_recording;
+    sum.shipped += one.shipped;
+    sum.checkpoint = std::max(sum.checkpoint, one.checkpoint);
+    if (one.has_totals) {
+      sum.totals = one.totals;
+      sum.has_totals = true;
+    }
+    if (one.table.empty()) return {};  // there was no record
+    auto table = rows_.find(one.table);
+    if (table == rows_.end()) table = rows_.emplace(one.table, KEVT_TRY(count_rows(server_, address_, one.table))).first;
+    const Rows rows = table->second[one.session];
+    sum.made.rows += rows.different;
+    sum.made.twice += rows.all - rows.different;
+    return {};
+  }
+
+  static EventBalance balanced(Sum& sum) {
+    EventBalance& out = sum.made;
+    const record::EventTotals& totals = sum.totals;
+    out.checkpoint = utc_text(sum.checkpoint);
+    out.is_exact = sum.has_totals;
+    out.spooled = sum.in_recording - std::min(sum.shipped, sum.in_recording);
+    out.recorded = sum.has_totals ? totals.recorded - std::min(totals.overwritten, totals.recorded) : sum.in_recording;
+    out.spool_lost = out.recorded - std::min(sum.in_recording, out.recorded);
+    out.hits = totals.attempts;
+    out.accounted = totals.recorded + totals.aggregated + totals.filtered + totals.lost + (totals.sees_misses ? totals.missed : 0);
+    return std::move(out);
+  }
+
+  Server& server_;
+  const Address& address_;
+  std::map<std::string, Session> sessions_;
+  std::map<std::string, RowsBySession> rows_;  // by table
+  std::map<std::tuple<std::string, std::string, std::string>, Sum> sums_;
+};
+
+}  // namespace
+
+std::string utc_text(std::int64_t ns) { return fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(ns / 1'000'000'000))); }
+
+Result<std::vector<EventBalance>> balance(Server& server, const Address& address) {
+  return Books(server, address).close();
+}
+
+}  // namespace kevt::fleet

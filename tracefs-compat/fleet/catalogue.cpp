@@ -1,0 +1,231 @@
+#include "tracefs-compat/fleet/catalogue.h"
+
+#include <fmt/format.h>
+
+#include <charconv>
+
+#include "tracefs-compat/fleet/row_binary.h"
+
+namespace kevt::fleet {
+namespace {
+
+constexpr std::size_t kMostRows = 1 << 20;  // of an answer
+
+// What each version of the schema adds to the one before. `{}`: the database.
+constexpr const char* kSteps[kSchemaVersion][4] = {
+    {"CREATE TABLE IF NOT EXISTS {}.kevt_schema (version UInt32) ENGINE = MergeTree() ORDER BY version",
+     "CREATE TABLE IF NOT EXISTS {}.kevt_sessions (id String, host String, rest_of String, clock String, maker String, "
+     "cpus UInt32, wall_offset Int64, first Int64, last Int64, whole UInt8, instances Array(String), notes String, "
+     "comms String, checkpoint Int64) ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (host, id)",
+     "CREATE TABLE IF NOT EXISTS {}.kevt_events (session String, system String, name String, table String, format "
+     "String, host String, checkpoint Int64) ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (session, system, name)",
+     "CREATE TABLE IF NOT EXISTS {}.kevt_counts (session String, host String, event String, table String, has_totals "
+     "UInt8, hits UInt64, recorded UInt64, aggregated UInt64, filtered UInt64, lost UInt64, missed UInt64, "
+     "sees_misses UInt8, faults UInt64, overwritten UInt64, in_recording UInt64, shipped UInt64, checkpoint Int64) "
+     "ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (session, event)"},
+};
+
+constexpr const char* kSessionColumns =
+    "id, host, rest_of, clock, maker, cpus, wall_offset, first, last, whole, instances, notes, comms, checkpoint";
+constexpr const char* kEventColumns = "session, system, name, table, format, host, checkpoint";
+constexpr const char* kCountColumns =
+    "session, host, event, table, has_totals, hits, recorded, aggregated, filtered, lost, missed, sees_misses, faults, "
+    "overwritten, in_recording, shipped, checkpoint";
+
+Error no_sense(const Server& server) {
+  return Error("the answer of " + server.url() + " makes no sense");
+}
+
+// 0: there is no schema yet.
+Result<std::uint32_t> schema_version(Server& server) {
+  const std::string answer = KEVT_TRY(server.ask(
+      fmt::format("SELECT count() FROM system.tables WHERE database = {} AND name = 'kevt_schema' FORMAT TSV",
+                  sql_text(server.database()))));
+  if (answer != "1\n") return 0;
+  const std::string text =
+      KEVT_TRY(server.ask(fmt::format("SELECT max(version) FROM {}.kevt_schema FORMAT TSV", server.database())));
+  std::uint32_t version = 0;
+  if (std::from_chars(text.data(), text.data() + text.size(), version).ec != std::errc())
+    return std::unexpected(no_sense(server));
+  return version;
+}
+
+Error is_newer(const Server& server, std::uint32_t version) {
+  return Error(fmt::format("the database {} has schema {}, and this kevtrace knows {}", server.database(), version, kSchemaVersion));
+}
+
+Result<void> put(Server& server, const char* table, const char* columns, const std::vector<std::uint8_t>& rows) {
+  if (rows.empty()) return {};
+  const std::string sql =
+      fmt::format("INSERT INTO {}.{} ({}) FORMAT RowBinary", server.database(), table, columns);
+  return server.insert(sql, "", rows);
+}
+
+// A glob of file names as a pattern of re2: only `*`, `?` and the letters themselves.
+std::string pattern_of(std::string_view glob) {
+  std::string out = "^";
+  for (const char c : glob) {
+    if (c == '*') out += ".*";
+    else if (c == '?') out += '.';
+    else if (std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 || c == '_' || c == '-') out += c;
+    else (out += '\\') += c;
+  }
+  return out + "$";
+}
+
+std::string conditions(const Address& address, std::string_view session_column) {
+  std::string out = "1";
+  if (!address.hosts.empty() && address.hosts != "*") out += fmt::format(" AND match(host, {})", sql_text(pattern_of(address.hosts)));
+  if (!address.session.empty()) out += fmt::format(" AND startsWith({}, {})", session_column, sql_text(address.session));
+  return out;
+}
+
+Session read_session(RowReader& rows) {
+  Session one;
+  one.id = rows.text();
+  one.host = rows.text();
+  one.rest_of = rows.text();
+  one.clock = rows.text();
+  one.maker = rows.text();
+  one.cpus = rows.number<std::uint32_t>();
+  one.wall_offset_ns = rows.number<std::int64_t>();
+  one.first_ns = rows.number<std::int64_t>();
+  one.last_ns = rows.number<std::int64_t>();
+  one.is_whole = rows.number<std::uint8_t>() != 0;
+  one.instances = rows.texts();
+  one.notes = rows.text();
+  one.comms = rows.text();
+  one.checkpoint = rows.number<std::int64_t>();
+  return one;
+}
+
+EventCounts read_counts(RowReader& rows) {
+  EventCounts one;
+  one.session = rows.text();
+  one.host = rows.text();
+  one.totals.event = rows.text();
+  one.table = rows.text();
+  one.has_totals = rows.number<std::uint8_t>() != 0;
+  record::EventTotals& totals = one.totals;
+  for (std::uint64_t* number : {&totals.attempts, &totals.recorded, &totals.aggregated, &totals.filtered, &totals.lost, &totals.missed})
+    *number = rows.number<std::uint64_t>();
+  totals.sees_misses = rows.number<std::uint8_t>() != 0;
+  for (std::uint64_t* number : {&totals.faults, &totals.overwritten, &one.in_recording, &one.shipped})
+    *number = rows.number<std::uint64_t>();
+  one.checkpoint = rows.number<std::int64_t>();
+  return one;
+}
+
+SessionEvent read_event(RowReader& rows) {
+  SessionEvent one;
+  one.session = rows.text();
+  one.system = rows.text();
+  one.name = rows.text();
+  one.table = rows.text();
+  one.format = rows.text();
+  (void)rows.text();                 // host
+  (void)rows.number<std::int64_t>();  // checkpoint
+  return one;
+}
+
+template <class Row>
+Result<std::vector<Row>> rows_of(Server& server, const std::string& sql, Row (*read)(RowReader&)) {
+  const std::string answer = KEVT_TRY(server.ask(sql));
+  RowReader rows(answer);
+  std::vector<Row> out;
+  while (!rows.at_end() && out.size() < kMostRows) out.push_back(read(rows));
+  if (!rows.good()) return std::unexpected(no_sense(server));
+  return out;
+}
+
+}  // namespace
+
+Result<void> create_schema(Server& server) {
+  KEVT_TRY(server.tell("CREATE DATABASE IF NOT EXISTS " + server.database()));
+  std::uint32_t version = KEVT_TRY(schema_version(server));
+  if (version > kSchemaVersion) return std::unexpected(is_newer(server, version));
+  for (; version < kSchemaVersion; ++version) {
+    for (const char* step : kSteps[version]) KEVT_TRY(server.tell(fmt::format(fmt::runtime(step), server.database())));
+    KEVT_TRY(server.tell(fmt::format("INSERT INTO {}.kevt_schema VALUES ({})", server.database(), version + 1)));
+  }
+  return {};
+}
+
+Result<void> check_schema(Server& server) {
+  const std::uint32_t version = KEVT_TRY(schema_version(server));
+  if (version > kSchemaVersion) return std::unexpected(is_newer(server, version));
+  if (version == kSchemaVersion) return {};
+  return std::unexpected(Error(fmt::format("{} has no database {} of kevtrace; `kevtrace fleet init` makes it",
+                                           server.url(), server.database())));
+}
+
+Result<void> put_session(Server& server, const Session& session) {
+  std::vector<std::uint8_t> rows;
+  RowWriter row(rows);
+  for (const std::string* text : {&session.id, &session.host, &session.rest_of, &session.clock, &session.maker}) row.text(*text);
+  row.number(session.cpus);
+  for (const std::int64_t number : {session.wall_offset_ns, session.first_ns, session.last_ns}) row.number(number);
+  row.number<std::uint8_t>(session.is_whole);
+  row.texts(session.instances);
+  row.text(session.notes);
+  row.text(session.comms);
+  row.number(session.checkpoint);
+  return put(server, "kevt_sessions", kSessionColumns, rows);
+}
+
+Result<void> put_events(Server& server, const std::vector<SessionEvent>& events, std::string_view host) {
+  std::vector<std::uint8_t> rows;
+  RowWriter row(rows);
+  for (const SessionEvent& one : events) {
+    for (const std::string* text : {&one.session, &one.system, &one.name, &one.table, &one.format}) row.text(*text);
+    row.text(host);
+    row.number<std::int64_t>(0);
+  }
+  return put(server, "kevt_events", kEventColumns, rows);
+}
+
+Result<void> put_counts(Server& server, const std::vector<EventCounts>& counts) {
+  std::vector<std::uint8_t> rows;
+  RowWriter row(rows);
+  for (const EventCounts& one : counts) {
+    const record::EventTotals& totals = one.totals;
+    for (const std::string* text : {&one.session, &one.host, &totals.event, &one.table}) row.text(*text);
+    row.number<std::uint8_t>(one.has_totals);
+    for (const std::uint64_t number :
+         {totals.attempts, totals.recorded, totals.aggregated, totals.filtered, totals.lost, totals.missed})
+      row.number(number);
+    row.number<std::uint8_t>(totals.sees_misses);
+    for (const std::uint64_t number : {totals.faults, totals.overwritten, one.in_recording, one.shipped})
+      row.number(number);
+    row.number(one.checkpoint);
+  }
+  return put(server, "kevt_counts", kCountColumns, rows);
+}
+
+std::string chosen(const Address& address) { return conditions(address, "session"); }
+
+Result<std::vector<Session>> find_sessions(Server& server, const Address& address, bool with_notes) {
+  std::string columns = kSessionColumns;
+  if (!with_notes) columns.replace(columns.find("notes, comms"), 12, "'' AS n, '' AS c");
+  return rows_of(server,
+                 fmt::format("SELECT {} FROM {}.kevt_sessions FINAL WHERE {} ORDER BY host, first, id FORMAT RowBinary",
+                             columns, server.database(), conditions(address, "id")),
+                 &read_session);
+}
+
+Result<std::vector<SessionEvent>> find_events(Server& server, std::string_view session) {
+  return rows_of(
+      server,
+      fmt::format("SELECT {} FROM {}.kevt_events FINAL WHERE session = {} ORDER BY system, name FORMAT RowBinary",
+                  kEventColumns, server.database(), sql_text(session)),
+      &read_event);
+}
+
+Result<std::vector<EventCounts>> find_counts(Server& server, const Address& address) {
+  return rows_of(server,
+                 fmt::format("SELECT {} FROM {}.kevt_counts FINAL WHERE {} ORDER BY host, event, session FORMAT RowBinary",
+                             kCountColumns, server.database(), chosen(address)),
+                 &read_counts);
+}
+
+}  // namespace kevt::fleet

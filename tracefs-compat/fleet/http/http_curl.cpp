@@ -1,0 +1,106 @@
+// HttpClient by libcurl: one connection that is kept, TLS 1.3, no redirects, nothing but HTTP.
+#include <curl/curl.h>
+
+#include <array>
+#include <cerrno>
+#include <string_view>
+
+#include "tracefs-compat/fleet/http/http.h"
+
+namespace kevt::fleet {
+namespace {
+
+constexpr long kConnectTimeoutMs = 5'000;
+
+struct Received {
+  std::string body;
+  std::size_t most = 0;
+  bool is_too_long = false;
+};
+
+std::size_t take_bytes(char* bytes, std::size_t, std::size_t count, void* user) {
+  auto& received = *static_cast<Received*>(user);
+  received.is_too_long = count > received.most - received.body.size();
+  if (received.is_too_long) return 0;
+  received.body.append(bytes, count);
+  return count;
+}
+
+class CurlClient final : public HttpClient {
+ public:
+  explicit CurlClient(HttpKeys keys) : keys_(std::move(keys)), curl_(curl_easy_init()) {}
+  ~CurlClient() override {
+    curl_slist_free_all(headers_);
+    curl_easy_cleanup(curl_);
+  }
+  bool is_made() const { return curl_ != nullptr; }
+
+  Result<HttpAnswer> post(const HttpRequest& request) override {
+    Received received{.body = {}, .most = request.most_of_answer};
+    std::array<char, CURL_ERROR_SIZE> why = {};
+    set_up(request, received, why.data());
+    const CURLcode done = curl_easy_perform(curl_);
+    HttpAnswer answer{.body = std::move(received.body)};
+    curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &answer.status);
+    if (done == CURLE_OK) return answer;
+    if (received.is_too_long)
+      return std::unexpected(Error("the server's answer is longer than " + std::to_string(received.most) + " bytes", EMSGSIZE));
+    const bool never_asked = done == CURLE_COULDNT_CONNECT || done == CURLE_COULDNT_RESOLVE_HOST ||
+                             done == CURLE_SSL_CACERT_BADFILE || done == CURLE_SSL_CERTPROBLEM ||
+                             done == CURLE_PEER_FAILED_VERIFICATION;
+    const std::string_view words = why[0] != 0 ? std::string_view(why.data()) : curl_easy_strerror(done);
+    return std::unexpected(Error("no answer from the server: " + std::string(words), never_asked ? ECONNREFUSED : ETIMEDOUT));
+  }
+
+ private:
+  void set_up(const HttpRequest& request, Received& received, char* why) {
+    curl_easy_reset(curl_);  // the connection stays
+    const auto set = [this](CURLoption option, auto value) { curl_easy_setopt(curl_, option, value); };
+    const auto set_text = [&](CURLoption option, const std::string& text) {
+      if (!text.empty()) set(option, text.c_str());
+    };
+    set(CURLOPT_ERRORBUFFER, why);
+    set(CURLOPT_NOSIGNAL, 1L);
+    set(CURLOPT_PROTOCOLS_STR, "http,https");
+    set(CURLOPT_PROXY, "");
+    set(CURLOPT_URL, request.url.c_str());
+    set(CURLOPT_POST, 1L);
+    set(CURLOPT_POSTFIELDSIZE_LARGE, static_cast<curl_off_t>(request.body.size()));
+    set(CURLOPT_POSTFIELDS, request.body.empty() ? "" : reinterpret_cast<const char*>(request.body.data()));
+    if (headers_ == nullptr) {
+      headers_ = curl_slist_append(headers_, "Content-Type: application/octet-stream");
+      headers_ = curl_slist_append(headers_, "Expect:");  // no round trip before a large body
+    }
+    set(CURLOPT_HTTPHEADER, headers_);
+    set(CURLOPT_WRITEFUNCTION, &take_bytes);
+    set(CURLOPT_WRITEDATA, &received);
+    set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
+    set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout_ms));
+    set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_3));
+    set_text(CURLOPT_CAINFO, keys_.ca);
+    set_text(CURLOPT_SSLCERT, keys_.cert);
+    set_text(CURLOPT_SSLKEY, keys_.key);
+    set_text(CURLOPT_USERNAME, keys_.user);
+    set_text(CURLOPT_PASSWORD, keys_.password);
+  }
+
+  HttpKeys keys_;
+  CURL* curl_;
+  curl_slist* headers_ = nullptr;
+};
+
+std::unique_ptr<HttpClient> make_curl_client(const HttpKeys& keys) {
+  static const CURLcode begun = curl_global_init(CURL_GLOBAL_DEFAULT);
+  if (begun != CURLE_OK) return nullptr;
+  auto made = std::make_unique<CurlClient>(keys);
+  return made->is_made() ? std::move(made) : nullptr;
+}
+
+}  // namespace
+}  // namespace kevt::fleet
+
+extern "C" const kevt::fleet::HttpLibrary* kevt_http_library() {
+  static constexpr kevt::fleet::HttpLibrary library{kevt::fleet::kHttpVersion, kevt::fleet::kHttpLayout,
+                                                    &kevt::fleet::make_curl_client};
+  return &library;
+}

@@ -1,0 +1,96 @@
+#include "tracefs-compat/fleet/server.h"
+
+#include <fmt/format.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cerrno>
+
+#include "tracefs-compat/record/problems.h"
+
+namespace kevt::fleet {
+namespace {
+
+constexpr std::size_t kMostOfAnswer = 256u << 20;  // bytes; answers are pages of records, or texts of a session
+constexpr std::uint32_t kTimeoutMs = 60'000;
+constexpr int kTriesToStop = 50;
+constexpr long kPauseNs = 100'000'000;
+
+std::string url_text(std::string_view text) {
+  std::string out;
+  for (const char c : text)
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '-' || c == '_' || c == '.')
+      out += c;
+    else
+      out += fmt::format("%{:02X}", static_cast<unsigned char>(c));
+  return out;
+}
+
+std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+// "Code: 60, e.displayText() = DB::Exception: Table kev.x doesn't exist., e.what() = DB::Exception"
+std::string words_of_server(std::string_view body) {
+  constexpr std::string_view kBegin = "DB::Exception: ", kEnd = ", e.what()";
+  const auto begin = body.find(kBegin);
+  if (begin != body.npos) body = body.substr(begin + kBegin.size());
+  body = body.substr(0, body.find(kEnd));
+  return record::words_of_file(body.substr(0, body.find('\n')));
+}
+
+}  // namespace
+
+std::string sql_text(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text)
+    if (c == '\'' || c == '\\')
+      (out += '\\') += c;
+    else if (c == '\0')
+      out += "\\0";
+    else
+      out += c;
+  return out + "'";
+}
+
+Result<Server> Server::make(std::string url, std::string database, const HttpKeys& keys) {
+  auto client = KEVT_TRY(make_http_client(keys));
+  return Server(std::move(url), std::move(database), std::move(client));
+}
+
+Result<std::string> Server::post(const std::string& parameters, std::span<const std::uint8_t> body) {
+  auto answer = client_->post({.url = fmt::format("{}/?{}", url_, parameters),
+                               .body = body,
+                               .timeout_ms = kTimeoutMs,
+                               .most_of_answer = kMostOfAnswer});
+  if (!answer) return std::unexpected(std::move(answer.error()).while_doing("asking " + url_));
+  if (answer->status == 200) return std::move(answer->body);
+  return std::unexpected(Error(fmt::format("{} says ({}): {}", url_, answer->status, words_of_server(answer->body)), EBADMSG));
+}
+
+Result<std::string> Server::ask(std::string_view sql) { return post("wait_end_of_query=1", bytes_of(sql)); }
+
+Result<void> Server::tell(std::string_view sql) {
+  KEVT_TRY(ask(sql));
+  return {};
+}
+
+Result<void> Server::insert(std::string_view sql, std::string_view query_id, std::span<const std::uint8_t> rows) {
+  KEVT_TRY(post(fmt::format("query_id={}&query={}", url_text(query_id), url_text(sql)), rows));
+  return {};
+}
+
+Result<void> Server::stop_queries(std::string_view id_begin) {
+  const std::string which = fmt::format("startsWith(query_id, {})", sql_text(id_begin));
+  for (int i = 0; i < kTriesToStop; ++i) {
+    const std::string running = KEVT_TRY(ask("SELECT count() FROM system.processes WHERE " + which + " FORMAT TSV"));
+    if (running == "0\n") return {};
+    (void)tell("KILL QUERY WHERE " + which + " ASYNC");  // it ends by itself where we may not
+    const timespec pause = {0, kPauseNs};
+    nanosleep(&pause, nullptr);
+  }
+  return std::unexpected(Error(fmt::format("{} still runs what was asked before", url_), EBUSY));
+}
+
+}  // namespace kevt::fleet

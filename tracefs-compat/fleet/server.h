@@ -1,0 +1,47 @@
+// Server: one ClickHouse server, asked in SQL over HTTP. The SQL and the formats are those of version 18.16 and of
+// today's servers alike.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "common/error.h"
+#include "tracefs-compat/fleet/http/http.h"
+
+namespace kevt::fleet {
+
+class Server {
+ public:
+  // `url`: "https://HOST:PORT". Nothing is asked yet.
+  static Result<Server> make(std::string url, std::string database, const HttpKeys& keys);
+
+  const std::string& database() const { return database_; }
+  const std::string& url() const { return url_; }
+
+  // The answer of a query, in the format that it names. The server sends it when it is whole: an error never stands in
+  // the middle of it.
+  Result<std::string> ask(std::string_view sql);
+  // A query without an answer.
+  Result<void> tell(std::string_view sql);
+  // INSERT … FORMAT RowBinary with its rows. `query_id` names it for stop_queries(). After an error the rows, the first
+  // of them, or none may be there.
+  Result<void> insert(std::string_view sql, std::string_view query_id, std::span<const std::uint8_t> rows);
+  // Ends the queries whose ids begin so, and waits until none of them runs.
+  Result<void> stop_queries(std::string_view id_begin);
+
+ private:
+  Server(std::string url, std::string database, std::unique_ptr<HttpClient> client)
+      : url_(std::move(url)), database_(std::move(database)), client_(std::move(client)) {}
+  Result<std::string> post(const std::string& parameters, std::span<const std::uint8_t> body);
+
+  std::string url_, database_;
+  std::unique_ptr<HttpClient> client_;
+};
+
+// A text as SQL writes it: 'it\'s'.
+std::string sql_text(std::string_view text);
+
+}  // namespace kevt::fleet

@@ -1,0 +1,293 @@
+#include "tracefs-compat/fleet/shipper.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/file.h>
+#include <time.h>
+
+#include <algorithm>
+#include <cerrno>
+
+#include "common/clock.h"
+#include "common/regular_file.h"
+#include "tracefs-compat/fleet/row_binary.h"
+#include "tracefs-compat/fleet/shape.h"
+#include "tracefs-compat/record/metadata_text.h"
+#include "tracefs-compat/record/print/symbolic_format.h"
+#include "tracefs-compat/record/print/trace_line.h"
+
+namespace kevt::fleet {
+namespace {
+
+// A server builds one block, and so one part of a table, of an INSERT of fewer than 1,048,576 rows (max_insert_block_size).
+constexpr std::size_t kMostRowsAtOnce = 1 << 18;
+constexpr std::size_t kMostBytesAtOnce = 16u << 20, kMostBytesWaiting = 64u << 20;
+constexpr std::int64_t kDayNs = 86'400'000'000'000;
+constexpr int kTries = 4;
+constexpr std::int64_t kFirstPauseNs = 250'000'000;
+
+// "Linux web1 6.1.0 x86_64": the second word.
+std::string host_of(const record::Metadata& metadata) {
+  const std::string_view all = metadata.host;
+  const auto begin = all.find(' ');
+  if (begin == all.npos) return std::string(all);
+  const std::string_view rest = all.substr(begin + 1);
+  return std::string(rest.substr(0, rest.find(' ')));
+}
+
+std::string name_of_instance(const record::TypedRecord& record, const record::Metadata& metadata) {
+  return record.instance ? metadata.instances[record.instance - 1] : std::string();
+}
+
+std::int64_t utc_now() { return static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME)); }
+
+std::string query_ids(const Session& session) { return "kevtrace-" + session.id + "-"; }
+
+std::string place_of(const record::TypedRecord& record, const record::Metadata& metadata) {
+  std::string out;
+  for (const record::Field& field : record.event->fields) {
+    if (field.role == record::PlaceRole::None) break;  // they come first
+    if (field.role == record::PlaceRole::ReturnedTo) continue;
+    record::append_symbol(metadata.symbols_of(record.thread()), record::value_of(field, record.bytes).number,
+                          record::SymbolOffset::Shown, out);
+    break;
+  }
+  return out;
+}
+
+}  // namespace
+
+Shipper::Shipper(std::span<const std::unique_ptr<Server>> shards, std::string path, std::string host)
+    : shards_(shards), path_(std::move(path)), wanted_host_(std::move(host)) {}
+
+Result<void> Shipper::open() {
+  lock_ = KEVT_TRY(open_regular(path_));
+  if (flock(lock_.get(), LOCK_EX | LOCK_NB) < 0)
+    return std::unexpected(errno == EWOULDBLOCK ? Error(path_ + ": another process ships it", EBUSY)
+                                                : Error::from_errno("locking " + path_));
+  tables_.clear();
+  streams_.clear();
+  stream_by_place_.clear();
+  numbers_.clear();
+  waiting_ = sent_ = 0;
+  reader_ = KEVT_TRY(record::open_recording(path_));
+  const record::Metadata& metadata = reader_->metadata();
+  if (metadata.identity.id.empty())
+    return std::unexpected(Error(path_ + ": only the recording that `kevtrace run` wrote can be shipped: copies and other tools' files have no "
+                                         "identity, and would be there twice"));
+  if (!metadata.wall_offset_ns) return std::unexpected(Error(path_ + ": it does not say what time of the day it was made"));
+  session_ = {};
+  session_.id = metadata.identity.id;
+  session_.rest_of = metadata.identity.rest_of;
+  session_.host = wanted_host_.empty() ? host_of(metadata) : wanted_host_;
+  server_ = shards_[shard_of(session_.host, shards_.size())].get();
+  session_.clock = metadata.clock;
+  session_.maker = metadata.maker;
+  session_.cpus = metadata.cpus;
+  session_.wall_offset_ns = *metadata.wall_offset_ns;
+  session_.instances = metadata.instances;
+  return {};
+}
+
+// What an earlier shipper of this recording has asked for ends first: its rows could come behind our question.
+Result<void> Shipper::begin_session() {
+  KEVT_TRY(server_->stop_queries(query_ids(session_)));
+  const record::Metadata& metadata = reader_->metadata();
+  std::vector<SessionEvent> events;
+  for (const record::EventFormat& one : metadata.formats.all())
+    events.push_back({session_.id, one.system, one.name, table_of(one), record::without_names(one)});
+  return put_events(*server_, events, session_.host);
+}
+
+Result<void> Shipper::make(Table& table, const record::EventFormat& event) {
+  table.name = table_of(event);
+  table.insert = fmt::format("INSERT INTO {}.{} (host, session, {}) FORMAT RowBinary", server_->database(), table.name,
+                             columns_of(event));
+  KEVT_TRY(server_->tell(create_table(event, server_->database())));
+  KEVT_TRY(learn_highest(table));
+  table.is_made = true;
+  return {};
+}
+
+std::uint32_t Shipper::stream_named(Stream stream) {
+  const auto [known, is_new] = streams_.try_emplace(std::move(stream), static_cast<std::uint32_t>(streams_.size()));
+  if (is_new) numbers_.push_back(0);
+  return known->second;
+}
+
+std::uint32_t Shipper::stream_of(const record::TypedRecord& record) {
+  const record::Metadata& metadata = reader_->metadata();
+  const std::size_t place = std::size_t{record.instance} * metadata.cpus + record.cpu;
+  if (place >= stream_by_place_.size()) stream_by_place_.resize(place + 1);
+  if (!stream_by_place_[place])
+    stream_by_place_[place] = 1 + stream_named({.instance = name_of_instance(record, metadata), .cpu = record.cpu});
+  return stream_by_place_[place] - 1;
+}
+
+Result<void> Shipper::learn_highest(Table& table) {
+  const std::string answer = KEVT_TRY(server_->ask(
+      fmt::format("SELECT instance, cpu, max(seq) FROM {}.{} WHERE host = {} AND session = {} GROUP BY instance, cpu "
+                  "FORMAT RowBinary",
+                  server_->database(), table.name, sql_text(session_.host), sql_text(session_.id))));
+  RowReader rows(answer);
+  table.highest.assign(streams_.size(), 0);
+  while (!rows.at_end()) {
+    std::string instance(rows.text());
+    const std::uint32_t stream = stream_named({.instance = std::move(instance), .cpu = rows.number<std::uint32_t>()});
+    table.highest.resize(std::max<std::size_t>(table.highest.size(), stream + 1));
+    table.highest[stream] = rows.number<std::uint64_t>();
+  }
+  if (!rows.good()) return std::unexpected(Error("the answer of " + server_->url() + " makes no sense"));
+  return {};
+}
+
+Result<void> Shipper::add(const record::TypedRecord& record) {
+  const record::Metadata& metadata = reader_->metadata();
+  Table& to = tables_[record.event];
+  ++to.in_recording;
+  if (!to.is_made) KEVT_TRY(make(to, *record.event));
+  const std::uint32_t stream = stream_of(record);
+  const std::uint64_t number = ++numbers_[stream];
+  const std::int64_t time = static_cast<std::int64_t>(record.time_ns) + session_.wall_offset_ns;
+  session_.first_ns = session_.first_ns ? std::min(session_.first_ns, time) : time;
+  session_.last_ns = std::max(session_.last_ns, time);
+  if (stream < to.highest.size() && number <= to.highest[stream]) {
+    ++to.shipped;
+    return {};
+  }
+  Batch& batch = to.batch;
+  const bool is_full = batch.index.size() >= kMostRowsAtOnce || batch.rows.size() >= kMostBytesAtOnce;
+  if (!batch.index.empty() && (is_full || batch.day != time / kDayNs)) KEVT_TRY(send(to));
+  batch.day = time / kDayNs;
+  const std::size_t before = batch.rows.size();
+  const auto process = metadata.process_of.find(record.pid);
+  const std::string place = place_of(record, metadata), instance = name_of_instance(record, metadata);
+  const RowHead head{.time_ns = time,
+                     .cpu = record.cpu,
+                     .seq = number,
+                     .instance = instance,
+                     .tid = record.pid,
+                     .pid = process == metadata.process_of.end() ? 0 : process->second,
+                     .comm = record.comm,
+                     .container = metadata.container_of(record.thread()),
+                     .flags = record.flags(),
+                     .preempt_count = record.preempt_count(),
+                     .lost_before = record.lost_before,
+                     .place = place};
+  append_row(*record.event, head, session_.host, session_.id, record.bytes, batch.rows);
+  batch.index.push_back({stream, number, batch.rows.size()});
+  waiting_ += batch.rows.size() - before;
+  if (waiting_ < kMostBytesWaiting) return {};
+  const auto largest =
+      std::ranges::max_element(tables_, {}, [](const auto& one) { return one.second.batch.rows.size(); });
+  return send(largest->second);
+}
+
+// The rows that the server has come first: a server takes a batch from its beginning on.
+void Shipper::drop_known(Table& table) {
+  Batch left{.rows = {}, .index = {}, .day = table.batch.day};
+  std::size_t begin = 0;
+  for (const Batch::Row& row : table.batch.index) {
+    const auto bytes = std::span(table.batch.rows).subspan(begin, row.end - begin);
+    begin = row.end;
+    if (row.stream < table.highest.size() && row.number <= table.highest[row.stream]) {
+      ++table.shipped;
+      continue;
+    }
+    left.rows.insert(left.rows.end(), bytes.begin(), bytes.end());
+    left.index.push_back({row.stream, row.number, left.rows.size()});
+  }
+  table.batch = std::move(left);
+}
+
+// What the server has of a batch whose fate is not known.
+Result<void> Shipper::settle(Table& table) {
+  KEVT_TRY(server_->stop_queries(query_ids(session_)));
+  KEVT_TRY(learn_highest(table));
+  const std::uint64_t before = table.shipped, bytes = table.batch.rows.size();
+  drop_known(table);
+  sent_ += table.shipped - before;
+  waiting_ -= bytes - table.batch.rows.size();
+  return {};
+}
+
+// Nothing is sent again before the server has told what it has.
+Result<void> Shipper::send(Table& table) {
+  std::int64_t pause = kFirstPauseNs;
+  bool is_settled = true;
+  for (int tries = 1;; ++tries, pause *= 2) {
+    if (table.batch.index.empty()) return {};
+    Result<void> done;
+    if (!is_settled) done = settle(table);
+    is_settled = is_settled || done;
+    if (is_settled && !table.batch.index.empty())
+      done = server_->insert(table.insert, fmt::format("{}{}", query_ids(session_), ++batches_), table.batch.rows);
+    if (done) break;
+    is_settled = false;
+    if (tries == kTries) return std::unexpected(std::move(done.error()).while_doing("shipping " + path_));
+    const timespec moment = {pause / 1'000'000'000, pause % 1'000'000'000};
+    nanosleep(&moment, nullptr);
+  }
+  for (const Batch::Row& row : table.batch.index) {
+    table.highest.resize(std::max<std::size_t>(table.highest.size(), row.stream + 1));
+    table.highest[row.stream] = row.number;
+  }
+  table.shipped += table.batch.index.size();
+  sent_ += table.batch.index.size();
+  waiting_ -= table.batch.rows.size();
+  table.batch = {};
+  return {};
+}
+
+// What the recording says, and how far we are.
+Result<void> Shipper::note_progress(bool is_whole) {
+  const record::Metadata& metadata = reader_->metadata();
+  const std::int64_t now = utc_now();
+  std::map<std::string, EventCounts> all;
+  for (const record::EventTotals& one : metadata.totals) all[one.event] = {.session = {}, .host = {}, .totals = one, .has_totals = true, .table = {}};
+  for (const auto& [event, table] : tables_) {
+    EventCounts& counts = all[event->system + "/" + event->name];
+    counts.totals.event = event->system + "/" + event->name;
+    counts.in_recording += table.in_recording;
+    counts.shipped += table.shipped;
+    counts.table = table.name;
+  }
+  std::vector<EventCounts> rows;
+  for (auto& [event, counts] : all) {
+    counts.session = session_.id;
+    counts.host = session_.host;
+    counts.checkpoint = now;
+    rows.push_back(std::move(counts));
+  }
+  KEVT_TRY(put_counts(*server_, rows));
+  session_.checkpoint = now;
+  session_.is_whole = is_whole;
+  session_.notes = record::metadata_text(metadata);
+  session_.comms = record::comms_text(metadata);
+  return put_session(*server_, session_);
+}
+
+Result<Shipped> Shipper::ship() {
+  KEVT_TRY(open());
+  KEVT_TRY(check_schema(*server_));
+  KEVT_TRY(begin_session());
+  Result<void> done;
+  record::TypedRecord record;
+  while (done && reader_->next(record)) done = add(record);
+  while (reader_->next(record)) ++tables_[record.event].in_recording;  // it waits, and is counted
+  for (auto& [event, table] : tables_)
+    if (done) done = send(table);
+  Shipped out{.sent_now = sent_, .problems = reader_->problems()};
+  for (const auto& [event, table] : tables_) {
+    out.in_recording += table.in_recording;
+    out.rows += table.shipped;
+  }
+  // Totals are written when a recording is finished.
+  out.is_whole = done && !reader_->metadata().totals.empty() && out.rows == out.in_recording;
+  const auto noted = note_progress(out.is_whole);
+  if (!done) return std::unexpected(done.error());
+  if (!noted) return std::unexpected(noted.error());
+  return out;
+}
+
+}  // namespace kevt::fleet

@@ -1,0 +1,100 @@
+// Shipper: a recording's records into a fleet's database, each once.
+//
+//   recording ─► a batch for each event's table ─► INSERT ─► the server
+//
+// The records of a CPU (of an instance) are numbered. A batch holds records of one table and one day, in their order; a
+// server takes it whole, or takes the first part of it, or nothing. After an error nobody knows which, so the server is
+// asked for the highest number that it has of each CPU, and the shipper goes on behind it. The same question begins the
+// work on a recording: the server's answer is the only note of what was shipped.
+//
+// The recording may still be written: ship() again takes what has come since.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <span>
+#include <string>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "common/error.h"
+#include "common/unique_fd.h"
+#include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/server.h"
+#include "tracefs-compat/record/recording.h"
+
+namespace kevt::fleet {
+
+struct Shipped {
+  std::uint64_t in_recording = 0;  // records that could be read
+  std::uint64_t rows = 0;          // of these, those that the server has
+  std::uint64_t sent_now = 0;      // by this call
+  bool is_whole = false;           // the recording was finished, and the server has all of it
+  std::vector<std::string> problems;  // of the recording
+};
+
+class Shipper {
+ public:
+  // `host`: what the records are filed under; empty: the recording's own. `shards` outlive this object.
+  Shipper(std::span<const std::unique_ptr<Server>> shards, std::string path, std::string host);
+
+  // Brings the server up to date with the file. Counts of what could not be shipped stand in the database when the
+  // server can still be reached. One process at a time may ship a file.
+  Result<Shipped> ship();
+  const std::string& host() const { return session_.host; }
+
+ private:
+  // The records of one CPU of one instance.
+  struct Stream {
+    std::string instance;
+    std::uint32_t cpu = 0;
+    auto operator<=>(const Stream&) const = default;
+  };
+  struct Batch {
+    std::vector<std::uint8_t> rows;
+    struct Row {
+      std::uint32_t stream = 0;  // index of streams_
+      std::uint64_t number = 0;
+      std::size_t end = 0;  // in `rows`
+    };
+    std::vector<Row> index;
+    std::int64_t day = 0;
+  };
+  struct Table {
+    std::string name, insert;
+    bool is_made = false;
+    std::vector<std::uint64_t> highest;  // number that the server has, of each stream
+    Batch batch;
+    std::uint64_t in_recording = 0, shipped = 0;
+  };
+
+  Result<void> open();
+  Result<void> begin_session();
+  Result<void> make(Table& table, const record::EventFormat& event);
+  std::uint32_t stream_of(const record::TypedRecord& record);
+  std::uint32_t stream_named(Stream stream);
+  Result<void> learn_highest(Table& table);
+  Result<void> add(const record::TypedRecord& record);
+  Result<void> send(Table& table);
+  Result<void> settle(Table& table);
+  static void drop_known(Table& table);
+  Result<void> note_progress(bool is_whole);
+
+  std::span<const std::unique_ptr<Server>> shards_;
+  Server* server_ = nullptr;  // the host's
+  std::string path_, wanted_host_;
+  UniqueFd lock_;
+  std::unique_ptr<record::RecordReader> reader_;
+  Session session_;
+  std::map<const record::EventFormat*, Table> tables_;
+  std::map<Stream, std::uint32_t> streams_;  // their indexes
+  std::vector<std::uint32_t> stream_by_place_;  // 1 + its index, by instance and CPU
+  std::vector<std::uint64_t> numbers_;  // of the last record of each stream
+  std::size_t waiting_ = 0;             // bytes in all batches
+  std::uint64_t sent_ = 0, batches_ = 0;
+};
+
+}  // namespace kevt::fleet
