@@ -51,6 +51,11 @@ int make_schemas(Servers& servers, const Reporter& report) {
 volatile sig_atomic_t is_ended = 0;
 void end_following(int) { is_ended = 1; }
 
+bool is_folder(const std::string& path) {
+  struct stat status = {};
+  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
 // A folder stands for its recordings.
 std::vector<std::string> recordings_of(const std::vector<std::string>& words) {
   std::vector<std::string> out;
@@ -77,7 +82,8 @@ class Shipping {
   // Each file once. Returns whether all of it could be shipped, as far as it is there.
   bool round() {
     bool all = true;
-    is_whole_ = true;
+    // A folder may get more of them.
+    is_whole_ = std::ranges::none_of(options_.files, [](const std::string& one) { return is_folder(one); });
     for (const std::string& path : recordings_of(options_.files))
       if (!is_ended) all = ship(path) && all;
     return all;

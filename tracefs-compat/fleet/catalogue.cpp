@@ -14,11 +14,11 @@ constexpr std::size_t kMostRows = 1 << 20;  // of an answer
 // What each version of the schema adds to the one before. `{}`: the database.
 constexpr const char* kSteps[kSchemaVersion][4] = {
     {"CREATE TABLE IF NOT EXISTS {}.kevt_schema (version UInt32) ENGINE = MergeTree() ORDER BY version",
-     "CREATE TABLE IF NOT EXISTS {}.kevt_sessions (id String, host String, rest_of String, clock String, maker String, "
+     "CREATE TABLE IF NOT EXISTS {}.kevt_sessions (id String, host String, rest_of String, machine String, clock String, maker String, "
      "cpus UInt32, wall_offset Int64, first Int64, last Int64, whole UInt8, instances Array(String), notes String, "
      "comms String, checkpoint Int64) ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (host, id)",
      "CREATE TABLE IF NOT EXISTS {}.kevt_events (session String, system String, name String, table String, format "
-     "String, host String, checkpoint Int64) ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (session, system, name)",
+     "String, position UInt32, host String) ENGINE = ReplacingMergeTree() ORDER BY (session, position)",
      "CREATE TABLE IF NOT EXISTS {}.kevt_counts (session String, host String, event String, table String, has_totals "
      "UInt8, hits UInt64, recorded UInt64, aggregated UInt64, filtered UInt64, lost UInt64, missed UInt64, "
      "sees_misses UInt8, faults UInt64, overwritten UInt64, in_recording UInt64, shipped UInt64, checkpoint Int64) "
@@ -26,8 +26,8 @@ constexpr const char* kSteps[kSchemaVersion][4] = {
 };
 
 constexpr const char* kSessionColumns =
-    "id, host, rest_of, clock, maker, cpus, wall_offset, first, last, whole, instances, notes, comms, checkpoint";
-constexpr const char* kEventColumns = "session, system, name, table, format, host, checkpoint";
+    "id, host, rest_of, machine, clock, maker, cpus, wall_offset, first, last, whole, instances, notes, comms, checkpoint";
+constexpr const char* kEventColumns = "session, system, name, table, format, position, host";
 constexpr const char* kCountColumns =
     "session, host, event, table, has_totals, hits, recorded, aggregated, filtered, lost, missed, sees_misses, faults, "
     "overwritten, in_recording, shipped, checkpoint";
@@ -85,6 +85,7 @@ Session read_session(RowReader& rows) {
   one.id = rows.text();
   one.host = rows.text();
   one.rest_of = rows.text();
+  one.machine = rows.text();
   one.clock = rows.text();
   one.maker = rows.text();
   one.cpus = rows.number<std::uint32_t>();
@@ -123,8 +124,8 @@ SessionEvent read_event(RowReader& rows) {
   one.name = rows.text();
   one.table = rows.text();
   one.format = rows.text();
-  (void)rows.text();                 // host
-  (void)rows.number<std::int64_t>();  // checkpoint
+  one.position = rows.number<std::uint32_t>();
+  (void)rows.text();  // host
   return one;
 }
 
@@ -162,7 +163,7 @@ Result<void> check_schema(Server& server) {
 Result<void> put_session(Server& server, const Session& session) {
   std::vector<std::uint8_t> rows;
   RowWriter row(rows);
-  for (const std::string* text : {&session.id, &session.host, &session.rest_of, &session.clock, &session.maker}) row.text(*text);
+  for (const std::string* text : {&session.id, &session.host, &session.rest_of, &session.machine, &session.clock, &session.maker}) row.text(*text);
   row.number(session.cpus);
   for (const std::int64_t number : {session.wall_offset_ns, session.first_ns, session.last_ns}) row.number(number);
   row.number<std::uint8_t>(session.is_whole);
@@ -178,8 +179,8 @@ Result<void> put_events(Server& server, const std::vector<SessionEvent>& events,
   RowWriter row(rows);
   for (const SessionEvent& one : events) {
     for (const std::string* text : {&one.session, &one.system, &one.name, &one.table, &one.format}) row.text(*text);
+    row.number(one.position);
     row.text(host);
-    row.number<std::int64_t>(0);
   }
   return put(server, "kevt_events", kEventColumns, rows);
 }
@@ -216,7 +217,7 @@ Result<std::vector<Session>> find_sessions(Server& server, const Address& addres
 Result<std::vector<SessionEvent>> find_events(Server& server, std::string_view session) {
   return rows_of(
       server,
-      fmt::format("SELECT {} FROM {}.kevt_events FINAL WHERE session = {} ORDER BY system, name FORMAT RowBinary",
+      fmt::format("SELECT {} FROM {}.kevt_events FINAL WHERE session = {} ORDER BY position FORMAT RowBinary",
                   kEventColumns, server.database(), sql_text(session)),
       &read_event);
 }

@@ -25,6 +25,7 @@ struct Session {
   std::string id;       // of the recording: 32 hexadecimal digits
   std::string host;
   std::string rest_of;  // the id of the recording that this one goes on with; empty: none
+  std::string machine;  // uname
   std::string clock, maker;
   std::uint32_t cpus = 1;
   std::int64_t wall_offset_ns = 0;           // a record's time in the recording + this = ns since 1970
@@ -38,7 +39,8 @@ struct Session {
 struct SessionEvent {
   std::string session;
   std::string system, name, table;
-  std::string format;  // the format file
+  std::string format;          // the format file
+  std::uint32_t position = 0;  // among the recording's events
 };
 
 struct EventCounts {

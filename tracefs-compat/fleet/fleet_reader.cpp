@@ -255,7 +255,7 @@ class FleetReader final : public record::RecordReader {
 
   void describe_machine(const Session& one) {
     constexpr std::uint32_t kMostCpus = 8192;
-    metadata_.host = one.host;
+    metadata_.host = one.machine;
     metadata_.maker = one.maker;
     metadata_.cpus = std::clamp(one.cpus, metadata_.cpus, kMostCpus);
   }

@@ -59,17 +59,18 @@ Result<Server> Server::make(std::string url, std::string database, const HttpKey
   return Server(std::move(url), std::move(database), std::move(client));
 }
 
-Result<std::string> Server::post(const std::string& parameters, std::span<const std::uint8_t> body) {
+Result<std::string> Server::post(const std::string& parameters, std::span<const std::uint8_t> body, Repeat repeat) {
   auto answer = client_->post({.url = fmt::format("{}/?{}", url_, parameters),
                                .body = body,
                                .timeout_ms = kTimeoutMs,
-                               .most_of_answer = kMostOfAnswer});
+                               .most_of_answer = kMostOfAnswer,
+                               .is_repeatable = repeat == Repeat::Allowed});
   if (!answer) return std::unexpected(std::move(answer.error()).while_doing("asking " + url_));
   if (answer->status == 200) return std::move(answer->body);
   return std::unexpected(Error(fmt::format("{} says ({}): {}", url_, answer->status, words_of_server(answer->body)), EBADMSG));
 }
 
-Result<std::string> Server::ask(std::string_view sql) { return post("wait_end_of_query=1", bytes_of(sql)); }
+Result<std::string> Server::ask(std::string_view sql) { return post("wait_end_of_query=1", bytes_of(sql), Repeat::Allowed); }
 
 Result<void> Server::tell(std::string_view sql) {
   KEVT_TRY(ask(sql));
@@ -77,7 +78,8 @@ Result<void> Server::tell(std::string_view sql) {
 }
 
 Result<void> Server::insert(std::string_view sql, std::string_view query_id, std::span<const std::uint8_t> rows) {
-  KEVT_TRY(post(fmt::format("query_id={}&query={}", url_text(query_id), url_text(sql)), rows));
+  KEVT_TRY(post(fmt::format("query_id={}&query={}", url_text(query_id), url_text(sql)), rows,
+                Repeat::Forbidden));
   return {};
 }
 

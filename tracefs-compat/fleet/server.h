@@ -35,7 +35,8 @@ class Server {
  private:
   Server(std::string url, std::string database, std::unique_ptr<HttpClient> client)
       : url_(std::move(url)), database_(std::move(database)), client_(std::move(client)) {}
-  Result<std::string> post(const std::string& parameters, std::span<const std::uint8_t> body);
+  enum class Repeat : std::uint8_t { Allowed, Forbidden };
+  Result<std::string> post(const std::string& parameters, std::span<const std::uint8_t> body, Repeat repeat);
 
   std::string url_, database_;
   std::unique_ptr<HttpClient> client_;

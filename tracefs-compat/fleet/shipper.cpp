@@ -81,6 +81,7 @@ Result<void> Shipper::open() {
   session_.rest_of = metadata.identity.rest_of;
   session_.host = wanted_host_.empty() ? host_of(metadata) : wanted_host_;
   server_ = shards_[shard_of(session_.host, shards_.size())].get();
+  session_.machine = metadata.host;
   session_.clock = metadata.clock;
   session_.maker = metadata.maker;
   session_.cpus = metadata.cpus;
@@ -95,7 +96,7 @@ Result<void> Shipper::begin_session() {
   const record::Metadata& metadata = reader_->metadata();
   std::vector<SessionEvent> events;
   for (const record::EventFormat& one : metadata.formats.all())
-    events.push_back({session_.id, one.system, one.name, table_of(one), record::without_names(one)});
+    events.push_back({session_.id, one.system, one.name, table_of(one), record::without_names(one), static_cast<std::uint32_t>(events.size())});
   return put_events(*server_, events, session_.host);
 }
 

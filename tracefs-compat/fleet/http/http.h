@@ -26,6 +26,7 @@ struct HttpRequest {
   std::span<const std::uint8_t> body;
   std::uint32_t timeout_ms = 0;    // in all
   std::size_t most_of_answer = 0;  // bytes; more is an error
+  bool is_repeatable = true;       // false: it is sent once; a kept connection that turns out dead would repeat it
 };
 
 struct HttpAnswer {

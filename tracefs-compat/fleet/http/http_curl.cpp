@@ -74,6 +74,7 @@ class CurlClient final : public HttpClient {
     set(CURLOPT_HTTPHEADER, headers_);
     set(CURLOPT_WRITEFUNCTION, &take_bytes);
     set(CURLOPT_WRITEDATA, &received);
+    set(CURLOPT_FRESH_CONNECT, request.is_repeatable ? 0L : 1L);  // libcurl repeats what a reused connection has lost
     set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout_ms));
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_3));

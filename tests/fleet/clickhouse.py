@@ -1,0 +1,199 @@
+"""Debian's ClickHouse server on loopback, for tests: started in a folder of its own, ended with the test."""
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+SERVER = shutil.which("clickhouse-server")
+
+_CONFIG = """<?xml version="1.0"?>
+<yandex>
+  <logger><level>warning</level><log>{folder}/log</log><errorlog>{folder}/errors</errorlog></logger>
+  {ports}
+  <tcp_port>{native}</tcp_port>
+  <listen_host>127.0.0.1</listen_host>
+  <path>{folder}/data/</path>
+  <tmp_path>{folder}/tmp/</tmp_path>
+  <mark_cache_size>67108864</mark_cache_size>
+  <users_config>users.xml</users_config>
+  <default_profile>default</default_profile>
+  <default_database>default</default_database>
+  {tls}
+  <remote_servers/>
+</yandex>
+"""
+_TLS = """<openSSL><server>
+    <certificateFile>{keys}/server.crt</certificateFile><privateKeyFile>{keys}/server.key</privateKeyFile>
+    <caConfig>{keys}/ca.crt</caConfig><verificationMode>strict</verificationMode>
+    <loadDefaultCAFile>false</loadDefaultCAFile><cacheSessions>true</cacheSessions>
+  </server></openSSL>"""
+_USERS = """<?xml version="1.0"?>
+<yandex>
+  <profiles><default/><reader><readonly>1</readonly></reader></profiles>
+  <users>
+    <default><password></password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></default>
+    <shipper><password>s3cret</password><networks><ip>127.0.0.1</ip></networks><profile>default</profile><quota>default</quota></shipper>
+    <reader><password>r3ad</password><networks><ip>127.0.0.1</ip></networks><profile>reader</profile><quota>default</quota></reader>
+  </users>
+  <quotas><default/></quotas>
+</yandex>
+"""
+
+
+def free_port():
+    with socket.socket() as one:
+        one.bind(("127.0.0.1", 0))
+        return one.getsockname()[1]
+
+
+class ClickHouse:
+    """`keys`: a folder with ca.crt, server.crt and server.key: then the server speaks TLS besides, and wants certificates."""
+
+    def __init__(self, folder, keys=None):
+        self.folder, self.process = folder, None
+        self.port, self.tls_port = free_port(), free_port()
+        os.makedirs(folder, exist_ok=True)
+        ports = f"<http_port>{self.port}</http_port>"
+        if keys:
+            ports += f"<https_port>{self.tls_port}</https_port>"
+        with open(os.path.join(folder, "config.xml"), "w") as file:
+            file.write(_CONFIG.format(folder=folder, ports=ports, native=free_port(), tls=_TLS.format(keys=keys) if keys else ""))
+        with open(os.path.join(folder, "users.xml"), "w") as file:
+            file.write(_USERS)
+        self.start()
+
+    def start(self):
+        with open(os.path.join(self.folder, "out"), "ab") as out:
+            self.process = subprocess.Popen([SERVER, "--config-file=" + os.path.join(self.folder, "config.xml")],
+                                            stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.folder)
+        end = time.monotonic() + 60
+        while True:
+            try:
+                return self.ask("SELECT 1")
+            except OSError:
+                if self.process.poll() is not None or time.monotonic() > end:
+                    with open(os.path.join(self.folder, "out"), errors="replace") as out:
+                        raise AssertionError("the server did not start: " + out.read()[-2000:])
+                time.sleep(0.05)  # until it listens
+
+    def kill(self):
+        self.process.kill()
+        self.process.wait()
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        try:
+            self.process.wait(30)
+        except subprocess.TimeoutExpired:
+            self.kill()
+
+    def address(self, database="kev"):
+        return f"ch+http://127.0.0.1:{self.port}/{database}"
+
+    def ask(self, sql):
+        """The answer as text."""
+        request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", data=sql.encode())
+        try:
+            with urllib.request.urlopen(request, timeout=30) as answer:
+                return answer.read().decode()
+        except urllib.error.HTTPError as error:
+            raise AssertionError(error.read().decode()) from None
+
+
+class Proxy:
+    """Stands between kevtrace and a server; `rule(head)` says of each request what becomes of it:
+
+    None          it is passed on
+    "half"        the server gets half of the body, then both ends are cut
+    "no answer"   the server gets all of it; its answer is thrown away, and the client is cut off
+    """
+
+    def __init__(self, port, rule):
+        self.server_port, self.rule = port, rule
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        threading.Thread(target=self._accept, daemon=True).start()
+
+    def address(self, database="kev"):
+        return f"ch+http://127.0.0.1:{self.port}/{database}"
+
+    def close(self):
+        self.listening.close()
+
+    def _accept(self):
+        while True:
+            try:
+                client, _ = self.listening.accept()
+            except OSError:
+                return
+            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
+
+    def _serve(self, client):
+        with client, client.makefile("rb") as requests:
+            try:
+                server = socket.create_connection(("127.0.0.1", self.server_port))
+            except OSError:
+                return
+            with server, server.makefile("rb") as answers:
+                while self._pass_one(client, requests, server, answers):
+                    pass
+
+    def _pass_one(self, client, requests, server, answers):
+        head, length = self._head(requests)
+        if not head:
+            return False
+        body = requests.read(length)
+        what = self.rule(head.decode("latin-1"))
+        try:
+            server.sendall(head + (body[:length // 2] if what == "half" else body))
+        except OSError:
+            return False
+        if what == "half":
+            return False
+        answer, length = self._head(answers)
+        if b"chunked" in answer.lower():
+            body = b""
+            while True:
+                size = answers.readline()
+                chunk = answers.read(int(size, 16) + 2)
+                body += size + chunk
+                if int(size, 16) == 0:
+                    break
+        else:
+            body = answers.read(length)
+        if what == "no answer" or not answer:
+            return False
+        client.sendall(answer + body)
+        return True
+
+    @staticmethod
+    def _head(stream):
+        head, length = b"", 0
+        while line := stream.readline():
+            head += line
+            if line.lower().startswith(b"content-length:"):
+                length = int(line.split(b":")[1])
+            if line == b"\r\n":
+                break
+        return head, length
+
+
+def make_keys(folder):
+    """A certificate authority, a server's certificate for 127.0.0.1, and a client's."""
+    os.makedirs(folder, exist_ok=True)
+
+    def openssl(*words):
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=folder)
+
+    openssl("req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "ca.key", "-out", "ca.crt", "-subj", "/CN=test", "-days", "2")
+    with open(os.path.join(folder, "names"), "w") as file:
+        file.write("subjectAltName=IP:127.0.0.1\n")
+    for name in ("server", "client"):
+        openssl("req", "-newkey", "rsa:2048", "-nodes", "-keyout", name + ".key", "-out", name + ".csr", "-subj", "/CN=" + name)
+        openssl("x509", "-req", "-in", name + ".csr", "-CA", "ca.crt", "-CAkey", "ca.key", "-CAcreateserial", "-out", name + ".crt",
+                "-days", "2", "-extfile", "names")

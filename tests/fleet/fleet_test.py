@@ -1,0 +1,355 @@
+"""kevtrace fleet with Debian's ClickHouse server: what was recorded is there, each record once, whatever ends meanwhile."""
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+from kevtest import KEVTRACE, plain
+
+import clickhouse
+from clickhouse import ClickHouse, Proxy
+
+OPENS = "p:opened libc:open64 path=+0(%di):string"
+BACK = "r:got libc:open64 $retval:s32"
+PROGRAM = """import os
+for i in range({}): os.close(os.open("/etc/passwd", 0))
+try: open("/nowhere/" + "\\xe9" * 3)
+except OSError: pass
+"""
+
+
+def kevtrace(*words, status=0, **options):
+    got, out, err = plain([KEVTRACE, *words], **options)
+    if got != status:
+        raise AssertionError(f"kevtrace {' '.join(words)}: status {got}, not {status}: {err.decode()}")
+    return out.decode(), err.decode()
+
+
+def record(path, times=50, *more):
+    kevtrace("run", "-q", "-o", path, "-e", OPENS, "-e", BACK, *more, "--", "/usr/bin/python3", "-S", "-c", PROGRAM.format(times))
+    return path
+
+
+class FleetTest(unittest.TestCase):
+    maxDiff = 4000
+
+    @classmethod
+    def setUpClass(cls):
+        if clickhouse.SERVER is None:
+            print("clickhouse-server is not installed")
+            sys.exit(77)
+        cls.folder = tempfile.mkdtemp()
+        cls.addClassCleanup(shutil.rmtree, cls.folder)
+        clickhouse.make_keys(os.path.join(cls.folder, "keys"))
+        cls.server = ClickHouse(os.path.join(cls.folder, "one"), keys=os.path.join(cls.folder, "keys"))
+        cls.addClassCleanup(cls.server.stop)
+        cls.recording = record(os.path.join(cls.folder, "all.dat"))
+
+    def setUp(self):
+        """A database of its own."""
+        self.database = re.sub(r"\W", "_", self.id().split(".")[-1])
+        self.address = self.server.address(self.database)
+        kevtrace("fleet", "init", self.address)
+
+    def path(self, name):
+        return os.path.join(self.folder, self.database + "_" + name)
+
+    def rows(self, server=None):
+        server = server or self.server
+        tables = server.ask(f"SELECT name FROM system.tables WHERE database = '{self.database}' AND name LIKE 'event\\_%'").split()
+        return sum(int(server.ask(f"SELECT count() FROM {self.database}.{table}")) for table in tables)
+
+    def recorded(self, path=None):
+        return len(kevtrace("report", path or self.recording)[0].splitlines())
+
+    def balance(self, address=None, status=0):
+        return json.loads(kevtrace("fleet", "check", address or self.address, "-f", "json", status=status)[0])
+
+    def assert_same(self, *words, address=None, recording=None):
+        """The same question, of the file and of the database."""
+        asked = [kevtrace(*[one if word == "X" else word for word in words])[0] for one in (recording or self.recording, address or self.address)]
+        self.assertTrue(asked[0])
+        self.assertEqual(asked[1], asked[0], words)
+
+    # ---- questions --------------------------------------------------------------------------
+
+    def test_questions_have_the_answers_of_the_file(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        self.assert_same("report", "X")
+        self.assert_same("report", "X", "--ts", "wall")
+        self.assert_same("report", "X", "-F", 'opened: path ~ "/etc/*"', "--columns", "time,pid,path")
+        self.assert_same("report", "X", "-f", "csv")
+        self.assert_same("report", "X", "--from", "+0.001", "-c", "20")
+        self.assert_same("stat", "X")
+        self.assert_same("count", "-i", "X")
+        self.assert_same("hist", "got.arg1", "by", "comm", "-i", "X")
+        self.assert_same("lat", "opened", "got", "--sort", "p99", "-i", "X")
+        self.assert_same("flame", "X", "-f", "folded")
+        diff = kevtrace("diff", self.recording, self.address)[0]
+        self.assertNotRegex(diff, r"[1-9]\d*\.\d%")
+
+    def test_every_kind_of_field_comes_back(self):
+        recording = self.path("kinds.dat")
+        kevtrace("run", "-q", "--stack", "-o", recording, "-e", "p:a libc:getenv name=+0(%di):string first=+0(%di):char n=%di:x64 few=+0(%di):u8[4] where=%ip:symbol "
+                 "gone=+0(+0(%di)):string both=+0(%sp):x32[2] f=%xmm0:f64", "--", "/usr/bin/python3", "-S", "-c", "import os")
+        kevtrace("fleet", "ship", self.address, recording)
+        self.assert_same("report", "X", recording=recording)
+        events = [[line for line in kevtrace("report", one, "-f", "json")[0].splitlines() if '"type":"event"' in line]
+                  for one in (recording, self.address)]
+        self.assertTrue(events[0])
+        self.assertEqual(events[1], events[0])
+
+    def test_instances_stay_what_they_are(self):
+        few = self.path("few.dat")
+        whole = record(self.path("all.dat"), 20, "-B", "few", "--enable", "opened", "--filter", 'opened: path ~ "/etc/*"', "-o", few)
+        kevtrace("fleet", "ship", self.address, whole, few)
+        self.assertEqual(len(self.balance()), 3)  # opened and got; opened of the instance, which is a recording of its own
+        sessions = json.loads(kevtrace("fleet", "status", self.address, "-f", "json")[0])
+        self.assertEqual(sum(one["shipped"] for one in sessions), self.recorded(whole) + self.recorded(few))
+
+    # ---- hosts and servers ------------------------------------------------------------------
+
+    def test_three_hosts_are_one_recording(self):
+        files = {}
+        for n, host in enumerate(("web1", "web2", "db1")):
+            files[host] = record(self.path(host + ".dat"), 20 + n)
+            kevtrace("fleet", "ship", self.address, files[host], "--as", host)
+        out, _ = kevtrace("report", self.address)
+        lines = out.splitlines()
+        self.assertEqual(len(lines), sum(self.recorded(one) for one in files.values()))
+        times = [float(re.search(r" (\d+\.\d{6}): ", line)[1]) for line in lines]
+        self.assertEqual(times, sorted(times))
+        words = lambda text: [re.sub(r"^.*? \d+\.\d{6}: ", "", line) for line in text.splitlines()]  # noqa: E731
+        for host, path in files.items():
+            own = kevtrace("report", self.address, "-B", host)[0]
+            self.assertEqual(words(own), words(kevtrace("report", path)[0]), host)
+            self.assertEqual(kevtrace("report", f"{self.address}/{host}")[0], kevtrace("report", path)[0])
+        web = kevtrace("report", self.address + "/web*")[0]
+        self.assertEqual(len(web.splitlines()), self.recorded(files["web1"]) + self.recorded(files["web2"]))
+        counted = kevtrace("count", "-i", self.address, "-f", "json")[0]
+        self.assertIn(str(len([line for line in lines if " opened: " in line])), counted)
+        self.assertEqual({one["host"] for one in self.balance()}, {"web1", "web2", "db1"})
+
+    def test_two_servers_share_the_hosts(self):
+        other = ClickHouse(os.path.join(self.folder, "two"))
+        self.addCleanup(other.stop)
+        address = f"ch+http://127.0.0.1:{self.server.port},127.0.0.1:{other.port}/{self.database}"
+        kevtrace("fleet", "init", address)
+        total = 0
+        for n in range(6):
+            path = record(self.path(f"{n}.dat"), 5)
+            total += self.recorded(path)
+            kevtrace("fleet", "ship", address, path, "--as", f"host{n}")
+        here, there = self.rows(), self.rows(other)
+        self.assertTrue(here and there)
+        self.assertEqual(here + there, total)
+        self.assertEqual(len(kevtrace("report", address)[0].splitlines()), total)
+        self.assertEqual(len(self.balance(address)), 12)
+
+    # ---- each record once -------------------------------------------------------------------
+
+    def test_shipping_again_adds_nothing(self):
+        for _ in range(3):
+            kevtrace("fleet", "ship", self.address, self.recording)
+        self.assertEqual(self.rows(), self.recorded())
+        balance = self.balance()
+        self.assertEqual({one["event"] for one in balance}, {"kprobes/opened", "kprobes/got"})
+        self.assertTrue(all(one["holds"] and one["exact"] for one in balance))
+
+    def cut(self, what, times):
+        """Ships through a proxy that does `what` to the first INSERTs into tables of events."""
+        left = [times]
+
+        def rule(head):
+            if "INSERT+INTO" not in head and "INSERT%20INTO" not in head or "event_" not in head or not left[0]:
+                return None
+            left[0] -= 1
+            return what
+
+        proxy = Proxy(self.server.port, rule)
+        self.addCleanup(proxy.close)
+        out = kevtrace("fleet", "ship", proxy.address(self.database), self.recording)
+        self.assertEqual(left[0], 0)
+        self.assertIn(f"{self.recorded()} of {self.recorded()} are there", out[1])
+        self.assertEqual(self.rows(), self.recorded())
+        self.balance()
+
+    def test_an_answer_that_never_comes(self):
+        self.cut("no answer", 2)
+
+    def test_a_connection_that_is_cut_in_a_batch(self):
+        self.cut("half", 2)
+
+    def test_a_shipper_that_is_killed(self):
+        recording = record(self.path("long.dat"), 30000)
+        wanted = self.recorded(recording)
+        for n in range(60):
+            shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, recording], stderr=subprocess.PIPE)
+            try:
+                shipper.wait(0.02 * (n + 1))
+            except subprocess.TimeoutExpired:
+                shipper.kill()
+            shipper.communicate()
+            if shipper.returncode == 0:
+                break
+        self.assertEqual(shipper.returncode, 0, "it was never given the time")
+        self.assertGreater(n, 0, "none was killed")
+        self.assertEqual(self.rows(), wanted)
+        self.balance()
+        self.assert_same("report", "X", recording=recording)
+
+    def test_a_server_that_is_killed(self):
+        server = ClickHouse(os.path.join(self.folder, "killed"))
+        self.addCleanup(server.stop)
+        address = server.address(self.database)
+        kevtrace("fleet", "init", address)
+        recording = record(self.path("long.dat"), 20000)
+        server.kill()
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", address, recording, "--follow"], stderr=subprocess.PIPE)
+        self.addCleanup(shipper.stderr.close)
+        self.addCleanup(shipper.kill)
+        self.assertIn(b"no answer", shipper.stderr.readline())
+        server.start()
+        deadline = time.monotonic() + 60
+        while not self.rows(server) and time.monotonic() < deadline:
+            time.sleep(0.01)
+        server.kill()
+        server.start()
+        self.assertEqual(shipper.wait(120), 0, shipper.stderr.read())
+        self.assertEqual(self.rows(server), self.recorded(recording))
+        self.assertTrue(all(one["holds"] for one in self.balance(address)))
+
+    def test_a_lying_server(self):
+        """What counts in the database and is not there is found."""
+        kevtrace("fleet", "ship", self.address, self.recording)
+        table = self.server.ask(f"SELECT name FROM system.tables WHERE database = '{self.database}' AND name LIKE 'event\\_%\\_got\\_%'").strip()
+        columns = self.server.ask(f"SELECT name FROM system.columns WHERE database = '{self.database}' AND table = '{table}'").split()
+        self.server.ask(f"CREATE TABLE {self.database}.kept AS {self.database}.{table}")
+        self.server.ask(f"INSERT INTO {self.database}.kept SELECT {', '.join(columns)} FROM {self.database}.{table} WHERE seq % 4 = 0")
+        self.server.ask(f"DROP TABLE {self.database}.{table}")
+        self.server.ask(f"RENAME TABLE {self.database}.kept TO {self.database}.{table}")
+        out, err = kevtrace("fleet", "check", self.address, status=1)
+        self.assertRegex(out, r"kprobes/got: rows \d+ \+ spooled 0 \+ spool_lost 0 != recorded \d+")
+        self.assertIn("does not hold", err)
+
+    # ---- recordings that go on --------------------------------------------------------------
+
+    def test_a_recording_is_shipped_while_it_is_written(self):
+        spool = self.path("spool")
+        os.mkdir(spool)
+        program = 'import os, sys\nfor line in sys.stdin:\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
+        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", spool + "/live.dat", "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(tracer.stdout.close)
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, spool, "--follow"], stderr=subprocess.DEVNULL)
+        self.addCleanup(shipper.kill)
+        for n in range(3):
+            tracer.stdin.write(b"go\n")
+            tracer.stdin.flush()
+            tracer.stdout.readline()
+            deadline = time.monotonic() + 60
+            while self.rows() < 20 * (n + 1) and time.monotonic() < deadline:
+                time.sleep(0.02)
+            self.assertGreaterEqual(self.rows(), 20 * (n + 1))
+        self.assertFalse(self.balance()[0]["exact"])
+        tracer.stdin.close()
+        self.assertEqual(tracer.wait(60), 0)
+        deadline = time.monotonic() + 60
+        while not all(one["exact"] for one in self.balance()) and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertIsNone(shipper.poll(), "a folder may get more recordings")
+        shipper.send_signal(signal.SIGTERM)
+        self.assertEqual(shipper.wait(60), 0)
+        self.assertEqual(self.rows(), self.recorded(spool + "/live.dat"))
+        self.assertTrue(all(one["exact"] and one["holds"] for one in self.balance()))
+        self.assert_same("report", "X", recording=spool + "/live.dat")
+
+    def test_a_killed_tracer_is_balanced_with_its_rest(self):
+        path = self.path("killed.dat")
+        program = 'import os, sys\nfor line in sys.stdin:\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
+        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", path, "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(tracer.stdout.close)
+        for _ in range(3):
+            tracer.stdin.write(b"go\n")
+            tracer.stdin.flush()
+            tracer.stdout.readline()
+        with open(f"/proc/{tracer.pid}/task/{tracer.pid}/children") as children:
+            os.kill(int(children.read().split()[0]), signal.SIGKILL)  # the process that records
+        tracer.stdin.close()
+        tracer.wait(60)  # its copy has written the rest
+        rest = path.replace(".dat", ".rest.dat")
+        kevtrace("fleet", "ship", self.address, path, rest)
+        balance = self.balance()
+        self.assertEqual(len(balance), 2)
+        self.assertTrue(all(one["exact"] and one["holds"] for one in balance), balance)
+        self.assertEqual(sum(one["rows"] for one in balance), self.recorded(path) + self.recorded(rest))
+
+    # ---- what is refused --------------------------------------------------------------------
+
+    def test_copies_are_refused(self):
+        copy = self.path("copy.dat")
+        kevtrace("convert", self.recording, copy)
+        self.assertIn("would be there twice", kevtrace("fleet", "ship", self.address, copy, status=1)[1])
+        self.assertEqual(self.rows(), 0)
+
+    def test_one_process_at_a_time_ships_a_file(self):
+        import fcntl
+        with open(self.recording) as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertIn("another process ships it", kevtrace("fleet", "ship", self.address, self.recording, status=1)[1])
+
+    def test_what_is_not_there(self):
+        self.assertIn("`kevtrace fleet init` makes it", kevtrace("report", self.server.address("nosuch"), status=1)[1])
+        self.assertIn("no recording was shipped", kevtrace("report", self.address, status=1)[1])
+        self.assertIn("no answer", kevtrace("report", f"ch+http://127.0.0.1:{clickhouse.free_port()}/kev", status=1)[1])
+        self.assertIn("without TLS", kevtrace("fleet", "init", "ch+http://example.org/kev", status=2)[1])
+        self.server.ask(f"INSERT INTO {self.database}.kevt_schema VALUES (99)")
+        self.assertIn("has schema 99", kevtrace("report", self.address, status=1)[1])
+
+    # ---- TLS --------------------------------------------------------------------------------
+
+    def keys(self, **lines):
+        path = self.path("fleet.conf")
+        with open(path, "w") as file:
+            file.writelines(f"{word.replace('_', '-')} {value}\n" for word, value in lines.items())
+        return {"KEVTRACE_FLEET": path}
+
+    def test_tls_with_certificates_on_both_sides(self):
+        keys = os.path.join(self.folder, "keys")
+        address = f"ch://127.0.0.1:{self.server.tls_port}/{self.database}"
+        ours = {"ca": keys + "/ca.crt", "cert": keys + "/client.crt", "key": keys + "/client.key"}
+        kevtrace("fleet", "ship", address, self.recording, env=self.keys(**ours))
+        self.assertEqual(self.rows(), self.recorded())
+        out = kevtrace("report", address, env=self.keys(**ours))[0]
+        self.assertEqual(out, kevtrace("report", self.recording)[0])
+        self.assertIn("no answer", kevtrace("report", address, env=self.keys(ca=ours["ca"]), status=1)[1])  # no certificate of ours
+        unknown = {**ours, "ca": keys + "/client.crt"}
+        self.assertIn("certificate", kevtrace("report", address, env=self.keys(**unknown), status=1)[1])
+
+    def test_users_and_passwords(self):
+        secret = self.path("secret")
+        with open(secret, "w") as file:
+            file.write("s3cret\n")
+        os.chmod(secret, 0o600)
+        env = self.keys(user="shipper", password_file=secret)
+        kevtrace("fleet", "ship", self.address, self.recording, env=env)
+        with open(secret, "w") as file:
+            file.write("wr0ng\n")
+        err = kevtrace("report", self.address, env=env, status=1)[1]
+        self.assertNotIn("wr0ng", err)
+        with open(secret, "w") as file:
+            file.write("r3ad\n")
+        env = self.keys(user="reader", password_file=secret)
+        self.assertEqual(kevtrace("report", self.address, env=env)[0], kevtrace("report", self.recording)[0])
+        self.assertIn("Cannot", kevtrace("fleet", "ship", self.address, self.recording, env=env, status=1)[1])
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
