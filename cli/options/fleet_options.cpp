@@ -15,8 +15,9 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       ->type_name("")
       ->required()
       ->check(member({"init", "ship", "status", "check"}));
-  verb->add_option("ADDRESS", fleet.address,
-                   "ch://SERVER[:PORT][,SERVER…]/DATABASE[/HOST-GLOB[/RECORDING]], or ch+http:// for a server of this machine")
+  verb->add_option(
+          "ADDRESS", fleet.address,
+          "ch://SERVER[:PORT][,SERVER…]/DATABASE[/HOST-GLOB[/RECORDING]], or ch+http:// for a server of this machine")
       ->type_name("")
       ->required();
   verb->add_option("FILE", fleet.files, "recordings to ship, or folders of them (*.dat)")->type_name("");
@@ -29,15 +30,19 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       ->check(member({"text", "json"}));
   verb->final_callback([&fleet] {
     using Task = FleetOptions::Task;
-    fleet.task = task == "init" ? Task::Init : task == "ship" ? Task::Ship : task == "check" ? Task::Check : Task::Status;
+    fleet.task = task == "init"    ? Task::Init
+                 : task == "ship"  ? Task::Ship
+                 : task == "check" ? Task::Check
+                                   : Task::Status;
     if (fleet.task == Task::Ship && fleet.files.empty()) throw CLI::RequiredError("FILE");
     if (fleet.task != Task::Ship && !fleet.files.empty())
       throw CLI::ValidationError("FILE", "only `ship` takes recordings");
     if (fleet.task != Task::Ship && (fleet.follow || !fleet.host.empty()))
       throw CLI::ValidationError(fleet.follow ? "--follow" : "--as", "belongs to `ship`");
   });
-  add_footer(*verb,
-             R"(init makes the database and its tables. ship sends records, each once, whatever ends meanwhile: the server says what it
+  add_footer(
+      *verb,
+      R"(init makes the database and its tables. ship sends records, each once, whatever ends meanwhile: the server says what it
 has, and the rest is sent. status lists hosts and recordings. check proves that rows + spooled + spool_lost = recorded,
 and hits = recorded + aggregated + filtered + lost + missed, for every host, recording and event.
 What was shipped is read as a recording is: report, stat, count, hist, lat, flame, diff and the window take ADDRESS for FILE.

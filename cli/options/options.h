@@ -85,9 +85,9 @@ struct ShellTextOptions {
   std::string text;
 };
 
-using Verb =
-    std::variant<RunOptions, CheckOptions, ExplainOptions, CompileOptions, CostOptions, ListOptions, FmtOptions,
-                 ImportOptions, DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions, FleetOptions, ShellTextOptions>;
+using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CompileOptions, CostOptions, ListOptions,
+                          FmtOptions, ImportOptions, DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions,
+                          FleetOptions, ShellTextOptions>;
 
 struct CommandLine {
   GlobalOptions global;

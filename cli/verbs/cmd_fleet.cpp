@@ -41,7 +41,8 @@ int make_schemas(Servers& servers, const Reporter& report) {
       report.error(made.error());
       return kFailed;
     }
-    report.status(fmt::format("{} has database {}, schema {}", server->url(), server->database(), fleet::kSchemaVersion));
+    report.status(
+        fmt::format("{} has database {}, schema {}", server->url(), server->database(), fleet::kSchemaVersion));
   }
   return kOk;
 }
@@ -155,7 +156,8 @@ int ship(Servers& servers, const FleetOptions& options, const Reporter& report) 
 
 // ---- what is there --------------------------------------------------------------------------
 
-int list_sessions(Servers& servers, const fleet::Address& address, const FleetOptions& options, const Reporter& report) {
+int list_sessions(Servers& servers, const fleet::Address& address, const FleetOptions& options,
+                  const Reporter& report) {
   nlohmann::json all = nlohmann::json::array();
   for (const auto& server : servers) {
     auto schema = fleet::check_schema(*server);
@@ -188,25 +190,28 @@ int list_sessions(Servers& servers, const fleet::Address& address, const FleetOp
     return kOk;
   }
   const auto time = [](std::int64_t ns) { return ns ? fleet::utc_text(ns) : std::string("-"); };
-  print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {}\n", "HOST", "RECORDING", "RECORDS", "SHIPPED", "FIRST (UTC)", "LAST (UTC)", "STATE");
+  print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {}\n", "HOST", "RECORDING", "RECORDS", "SHIPPED", "FIRST (UTC)",
+        "LAST (UTC)", "STATE");
   for (const auto& one : all)
-    print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {}\n", one["host"].get<std::string>(), one["recording"].get<std::string>().substr(0, 8),
-          one["records"].get<std::uint64_t>(), one["shipped"].get<std::uint64_t>(), time(one["first_ns"].get<std::int64_t>()), time(one["last_ns"].get<std::int64_t>()),
-          one["finished"].get<bool>() ? "finished" : "goes on");
+    print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {}\n", one["host"].get<std::string>(),
+          one["recording"].get<std::string>().substr(0, 8), one["records"].get<std::uint64_t>(),
+          one["shipped"].get<std::uint64_t>(), time(one["first_ns"].get<std::int64_t>()),
+          time(one["last_ns"].get<std::int64_t>()), one["finished"].get<bool>() ? "finished" : "goes on");
   return kOk;
 }
 
 std::string balance_line(const fleet::EventBalance& one) {
   const bool rows_hold = one.rows + one.spooled + one.spool_lost == one.recorded;
-  std::string line = fmt::format("{} {}: rows {} + spooled {} + spool_lost {} {} recorded {}", one.host, one.event, one.rows, one.spooled,
-                                 one.spool_lost, rows_hold ? "=" : "!=", one.recorded);
+  std::string line = fmt::format("{} {}: rows {} + spooled {} + spool_lost {} {} recorded {}", one.host, one.event,
+                                 one.rows, one.spooled, one.spool_lost, rows_hold ? "=" : "!=", one.recorded);
   if (one.twice) line += fmt::format("; {} rows are there twice", one.twice);
   if (!one.is_exact) line += fmt::format("; exact to the checkpoint {} UTC, nothing is claimed beyond", one.checkpoint);
   if (one.hits != one.accounted) line += fmt::format("; hits {} != {} that are accounted for", one.hits, one.accounted);
   return line;
 }
 
-int check_balance(Servers& servers, const fleet::Address& address, const FleetOptions& options, const Reporter& report) {
+int check_balance(Servers& servers, const fleet::Address& address, const FleetOptions& options,
+                  const Reporter& report) {
   nlohmann::json all = nlohmann::json::array();
   bool holds = true;
   std::size_t seen = 0;
@@ -221,10 +226,18 @@ int check_balance(Servers& servers, const fleet::Address& address, const FleetOp
       ++seen;
       holds = holds && one.holds();
       if (options.format == "text") print("{}\n", balance_line(one));
-      all.push_back({{"host", one.host},           {"recording", one.session}, {"event", one.event},
-                     {"rows", one.rows},           {"twice", one.twice},       {"spooled", one.spooled},
-                     {"spool_lost", one.spool_lost}, {"recorded", one.recorded}, {"hits", one.hits},
-                     {"accounted", one.accounted}, {"exact", one.is_exact},    {"checkpoint", one.checkpoint},
+      all.push_back({{"host", one.host},
+                     {"recording", one.session},
+                     {"event", one.event},
+                     {"rows", one.rows},
+                     {"twice", one.twice},
+                     {"spooled", one.spooled},
+                     {"spool_lost", one.spool_lost},
+                     {"recorded", one.recorded},
+                     {"hits", one.hits},
+                     {"accounted", one.accounted},
+                     {"exact", one.is_exact},
+                     {"checkpoint", one.checkpoint},
                      {"holds", one.holds()}});
     }
   }

@@ -1,6 +1,5 @@
 """Debian's ClickHouse server on loopback, for tests: started in a folder of its own, ended with the test."""
 import os
-import shutil
 import signal
 import socket
 import subprocess
@@ -9,7 +8,13 @@ import time
 import urllib.error
 import urllib.request
 
-SERVER = shutil.which("clickhouse-server")
+SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/clickhouse")
+
+
+def server_program():
+    """The path of the server's program, which is fetched where it is not there; None: it cannot be had."""
+    found = subprocess.run([SCRIPT], stdout=subprocess.PIPE, text=True)
+    return found.stdout.strip() if found.returncode == 0 else None
 
 _CONFIG = """<?xml version="1.0"?>
 <yandex>
@@ -54,8 +59,8 @@ def free_port():
 class ClickHouse:
     """`keys`: a folder with ca.crt, server.crt and server.key: then the server speaks TLS besides, and wants certificates."""
 
-    def __init__(self, folder, keys=None):
-        self.folder, self.process = folder, None
+    def __init__(self, program, folder, keys=None):
+        self.program, self.folder, self.process = program, folder, None
         self.port, self.tls_port = free_port(), free_port()
         os.makedirs(folder, exist_ok=True)
         ports = f"<http_port>{self.port}</http_port>"
@@ -69,7 +74,7 @@ class ClickHouse:
 
     def start(self):
         with open(os.path.join(self.folder, "out"), "ab") as out:
-            self.process = subprocess.Popen([SERVER, "--config-file=" + os.path.join(self.folder, "config.xml")],
+            self.process = subprocess.Popen([self.program, "--config-file=" + os.path.join(self.folder, "config.xml")],
                                             stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.folder)
         end = time.monotonic() + 60
         while True:

@@ -41,13 +41,14 @@ class FleetTest(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        if clickhouse.SERVER is None:
-            print("clickhouse-server is not installed")
+        cls.program = clickhouse.server_program()
+        if cls.program is None:
+            print("there is no ClickHouse server")
             sys.exit(77)
         cls.folder = tempfile.mkdtemp()
         cls.addClassCleanup(shutil.rmtree, cls.folder)
         clickhouse.make_keys(os.path.join(cls.folder, "keys"))
-        cls.server = ClickHouse(os.path.join(cls.folder, "one"), keys=os.path.join(cls.folder, "keys"))
+        cls.server = ClickHouse(cls.program, os.path.join(cls.folder, "one"), keys=os.path.join(cls.folder, "keys"))
         cls.addClassCleanup(cls.server.stop)
         cls.recording = record(os.path.join(cls.folder, "all.dat"))
 
@@ -137,7 +138,7 @@ class FleetTest(unittest.TestCase):
         self.assertEqual({one["host"] for one in self.balance()}, {"web1", "web2", "db1"})
 
     def test_two_servers_share_the_hosts(self):
-        other = ClickHouse(os.path.join(self.folder, "two"))
+        other = ClickHouse(self.program, os.path.join(self.folder, "two"))
         self.addCleanup(other.stop)
         address = f"ch+http://127.0.0.1:{self.server.port},127.0.0.1:{other.port}/{self.database}"
         kevtrace("fleet", "init", address)
@@ -196,6 +197,7 @@ class FleetTest(unittest.TestCase):
             except subprocess.TimeoutExpired:
                 shipper.kill()
             shipper.communicate()
+            self.balance()  # holds at every moment
             if shipper.returncode == 0:
                 break
         self.assertEqual(shipper.returncode, 0, "it was never given the time")
@@ -205,7 +207,7 @@ class FleetTest(unittest.TestCase):
         self.assert_same("report", "X", recording=recording)
 
     def test_a_server_that_is_killed(self):
-        server = ClickHouse(os.path.join(self.folder, "killed"))
+        server = ClickHouse(self.program, os.path.join(self.folder, "killed"))
         self.addCleanup(server.stop)
         address = server.address(self.database)
         kevtrace("fleet", "init", address)

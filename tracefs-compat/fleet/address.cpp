@@ -28,7 +28,8 @@ Error wrong_address(std::string_view text, std::string_view why) {
 }
 
 bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "[::1]" || (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+  return host == "localhost" || host == "[::1]" ||
+         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
 }
 
 bool is_name(std::string_view text) {
@@ -85,8 +86,10 @@ std::vector<std::string> places_of_keys() {
   std::vector<std::string> out;
   const char* config = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
-  if (config != nullptr && *config == '/') out.push_back(std::string(config) + "/kevtrace/fleet.conf");
-  else if (home != nullptr && *home == '/') out.push_back(std::string(home) + "/.config/kevtrace/fleet.conf");
+  if (config != nullptr && *config == '/')
+    out.push_back(std::string(config) + "/kevtrace/fleet.conf");
+  else if (home != nullptr && *home == '/')
+    out.push_back(std::string(home) + "/.config/kevtrace/fleet.conf");
   out.push_back("/etc/kevtrace/fleet.conf");
   return out;
 }
@@ -104,11 +107,12 @@ Result<HttpKeys> parse_keys(const std::string& path, std::string_view text) {
     const std::string value(begin == line.npos ? std::string_view() : line.substr(begin));
     const std::array words = {std::pair("ca", &keys.ca), std::pair("cert", &keys.cert), std::pair("key", &keys.key),
                               std::pair("user", &keys.user)};
-    const auto* const known = std::ranges::find(words, word, [](const auto& one) { return std::string_view(one.first); });
+    const auto* const known =
+        std::ranges::find(words, word, [](const auto& one) { return std::string_view(one.first); });
     const bool is_password = word == "password-file";
     if ((known == words.end() && !is_password) || value.empty())
-      return std::unexpected(
-          Error(fmt::format("{}, line {}: a line is `ca`, `cert`, `key`, `user` or `password-file`, and a value", path, number)));
+      return std::unexpected(Error(fmt::format(
+          "{}, line {}: a line is `ca`, `cert`, `key`, `user` or `password-file`, and a value", path, number)));
     if (is_password)
       keys.password = KEVT_TRY(read_password(value));
     else
@@ -128,7 +132,8 @@ Result<Address> parse_address(std::string_view text) {
   for (const auto part : std::views::split(text.substr(is_plain ? kPlain.size() : kTls.size()), '/'))
     parts.emplace_back(part);
   if (parts.size() > 1 && parts.back().empty()) parts.pop_back();
-  if (parts.size() < 2 || parts.size() > 4) return std::unexpected(wrong_address(text, "it has no database, or too many parts"));
+  if (parts.size() < 2 || parts.size() > 4)
+    return std::unexpected(wrong_address(text, "it has no database, or too many parts"));
   Address made{.servers = {}, .database = std::string(parts[1]), .hosts = {}, .session = {}};
   for (const auto word : std::views::split(parts[0], ',')) {
     const auto server = split_server(std::string_view(word), is_plain ? 8123 : 8443);

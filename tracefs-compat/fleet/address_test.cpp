@@ -65,7 +65,8 @@ class KeysTest : public testing::Test {
 
 TEST_F(KeysTest, AreReadFromTheFile) {
   write("password", "s3cret\n");
-  write("fleet.conf", "# ours\nca /etc/ca.pem\ncert  /etc/a b.pem\nuser web1\n\npassword-file " + file("password") + "\n");
+  write("fleet.conf",
+        "# ours\nca /etc/ca.pem\ncert  /etc/a b.pem\nuser web1\n\npassword-file " + file("password") + "\n");
   const auto keys = read_keys();
   ASSERT_TRUE(keys) << keys.error().message();
   EXPECT_EQ(keys->ca, "/etc/ca.pem");
@@ -81,7 +82,8 @@ TEST_F(KeysTest, RefusesWhatOthersCanReadAndWhatItDoesNotKnow) {
   EXPECT_THAT(read_keys().error().message(), HasSubstr("chmod 600"));
   write("fleet.conf", "password s3cret\n");
   EXPECT_THAT(read_keys().error().message(), HasSubstr("line 1"));
-  EXPECT_EQ(read_keys().error().message().find("s3cret"), std::string::npos) << "it is no file, but it may be one's password";
+  EXPECT_EQ(read_keys().error().message().find("s3cret"), std::string::npos)
+      << "it is no file, but it may be one's password";
 }
 
 TEST(ShardTest, IsTheSameForAllPrograms) {

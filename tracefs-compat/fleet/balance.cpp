@@ -21,9 +21,9 @@ using RowsBySession = std::map<std::string, Rows>;
 
 // Of one table, by session.
 Result<RowsBySession> count_rows(Server& server, const Address& address, const std::string& table) {
-  const std::string answer = KEVT_TRY(server.ask(
-      fmt::format("SELECT session, count(), uniqExact(instance, cpu, seq) FROM {}.{} WHERE {} GROUP BY session FORMAT RowBinary",
-                  server.database(), table, chosen(address))));
+  const std::string answer = KEVT_TRY(server.ask(fmt::format(
+      "SELECT session, count(), uniqExact(instance, cpu, seq) FROM {}.{} WHERE {} GROUP BY session FORMAT RowBinary",
+      server.database(), table, chosen(address))));
   RowsBySession out;
   RowReader rows(answer);
   while (!rows.at_end()) {
@@ -81,7 +81,8 @@ class Books {
     }
     if (one.table.empty()) return {};  // there was no record
     auto table = rows_.find(one.table);
-    if (table == rows_.end()) table = rows_.emplace(one.table, KEVT_TRY(count_rows(server_, address_, one.table))).first;
+    if (table == rows_.end())
+      table = rows_.emplace(one.table, KEVT_TRY(count_rows(server_, address_, one.table))).first;
     const Rows rows = table->second[one.session];
     sum.made.rows += rows.different;
     sum.made.twice += rows.all - rows.different;
@@ -93,11 +94,15 @@ class Books {
     const record::EventTotals& totals = sum.totals;
     out.checkpoint = utc_text(sum.checkpoint);
     out.is_exact = sum.has_totals;
-    out.spooled = sum.in_recording - std::min(sum.shipped, sum.in_recording);
-    out.recorded = sum.has_totals ? totals.recorded - std::min(totals.overwritten, totals.recorded) : sum.in_recording;
+    // A shipper that was killed has shipped more than it could note; of what it has noted nothing may be missing.
+    const std::uint64_t at_least = std::min(sum.shipped, sum.in_recording);
+    out.spooled = sum.in_recording - std::clamp(out.rows, at_least, sum.in_recording);
+    out.recorded = sum.has_totals ? totals.recorded - std::min(totals.overwritten, totals.recorded)
+                                  : std::max(sum.in_recording, out.rows);
     out.spool_lost = out.recorded - std::min(sum.in_recording, out.recorded);
     out.hits = totals.attempts;
-    out.accounted = totals.recorded + totals.aggregated + totals.filtered + totals.lost + (totals.sees_misses ? totals.missed : 0);
+    out.accounted =
+        totals.recorded + totals.aggregated + totals.filtered + totals.lost + (totals.sees_misses ? totals.missed : 0);
     return std::move(out);
   }
 
@@ -110,7 +115,9 @@ class Books {
 
 }  // namespace
 
-std::string utc_text(std::int64_t ns) { return fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(ns / 1'000'000'000))); }
+std::string utc_text(std::int64_t ns) {
+  return fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(ns / 1'000'000'000)));
+}
 
 Result<std::vector<EventBalance>> balance(Server& server, const Address& address) {
   return Books(server, address).close();

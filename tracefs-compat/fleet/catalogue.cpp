@@ -14,7 +14,8 @@ constexpr std::size_t kMostRows = 1 << 20;  // of an answer
 // What each version of the schema adds to the one before. `{}`: the database.
 constexpr const char* kSteps[kSchemaVersion][4] = {
     {"CREATE TABLE IF NOT EXISTS {}.kevt_schema (version UInt32) ENGINE = MergeTree() ORDER BY version",
-     "CREATE TABLE IF NOT EXISTS {}.kevt_sessions (id String, host String, rest_of String, machine String, clock String, maker String, "
+     "CREATE TABLE IF NOT EXISTS {}.kevt_sessions (id String, host String, rest_of String, machine String, clock "
+     "String, maker String, "
      "cpus UInt32, wall_offset Int64, first Int64, last Int64, whole UInt8, instances Array(String), notes String, "
      "comms String, checkpoint Int64) ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (host, id)",
      "CREATE TABLE IF NOT EXISTS {}.kevt_events (session String, system String, name String, table String, format "
@@ -26,15 +27,14 @@ constexpr const char* kSteps[kSchemaVersion][4] = {
 };
 
 constexpr const char* kSessionColumns =
-    "id, host, rest_of, machine, clock, maker, cpus, wall_offset, first, last, whole, instances, notes, comms, checkpoint";
+    "id, host, rest_of, machine, clock, maker, cpus, wall_offset, first, last, whole, instances, notes, comms, "
+    "checkpoint";
 constexpr const char* kEventColumns = "session, system, name, table, format, position, host";
 constexpr const char* kCountColumns =
     "session, host, event, table, has_totals, hits, recorded, aggregated, filtered, lost, missed, sees_misses, faults, "
     "overwritten, in_recording, shipped, checkpoint";
 
-Error no_sense(const Server& server) {
-  return Error("the answer of " + server.url() + " makes no sense");
-}
+Error no_sense(const Server& server) { return Error("the answer of " + server.url() + " makes no sense"); }
 
 // 0: there is no schema yet.
 Result<std::uint32_t> schema_version(Server& server) {
@@ -51,13 +51,13 @@ Result<std::uint32_t> schema_version(Server& server) {
 }
 
 Error is_newer(const Server& server, std::uint32_t version) {
-  return Error(fmt::format("the database {} has schema {}, and this kevtrace knows {}", server.database(), version, kSchemaVersion));
+  return Error(fmt::format("the database {} has schema {}, and this kevtrace knows {}", server.database(), version,
+                           kSchemaVersion));
 }
 
 Result<void> put(Server& server, const char* table, const char* columns, const std::vector<std::uint8_t>& rows) {
   if (rows.empty()) return {};
-  const std::string sql =
-      fmt::format("INSERT INTO {}.{} ({}) FORMAT RowBinary", server.database(), table, columns);
+  const std::string sql = fmt::format("INSERT INTO {}.{} ({}) FORMAT RowBinary", server.database(), table, columns);
   return server.insert(sql, "", rows);
 }
 
@@ -65,18 +65,25 @@ Result<void> put(Server& server, const char* table, const char* columns, const s
 std::string pattern_of(std::string_view glob) {
   std::string out = "^";
   for (const char c : glob) {
-    if (c == '*') out += ".*";
-    else if (c == '?') out += '.';
-    else if (std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 || c == '_' || c == '-') out += c;
-    else (out += '\\') += c;
+    if (c == '*')
+      out += ".*";
+    else if (c == '?')
+      out += '.';
+    else if (std::isalnum(static_cast<unsigned char>(c)) || static_cast<unsigned char>(c) >= 0x80 || c == '_' ||
+             c == '-')
+      out += c;
+    else
+      (out += '\\') += c;
   }
   return out + "$";
 }
 
 std::string conditions(const Address& address, std::string_view session_column) {
   std::string out = "1";
-  if (!address.hosts.empty() && address.hosts != "*") out += fmt::format(" AND match(host, {})", sql_text(pattern_of(address.hosts)));
-  if (!address.session.empty()) out += fmt::format(" AND startsWith({}, {})", session_column, sql_text(address.session));
+  if (!address.hosts.empty() && address.hosts != "*")
+    out += fmt::format(" AND match(host, {})", sql_text(pattern_of(address.hosts)));
+  if (!address.session.empty())
+    out += fmt::format(" AND startsWith({}, {})", session_column, sql_text(address.session));
   return out;
 }
 
@@ -108,7 +115,8 @@ EventCounts read_counts(RowReader& rows) {
   one.table = rows.text();
   one.has_totals = rows.number<std::uint8_t>() != 0;
   record::EventTotals& totals = one.totals;
-  for (std::uint64_t* number : {&totals.attempts, &totals.recorded, &totals.aggregated, &totals.filtered, &totals.lost, &totals.missed})
+  for (std::uint64_t* number :
+       {&totals.attempts, &totals.recorded, &totals.aggregated, &totals.filtered, &totals.lost, &totals.missed})
     *number = rows.number<std::uint64_t>();
   totals.sees_misses = rows.number<std::uint8_t>() != 0;
   for (std::uint64_t* number : {&totals.faults, &totals.overwritten, &one.in_recording, &one.shipped})
@@ -163,7 +171,9 @@ Result<void> check_schema(Server& server) {
 Result<void> put_session(Server& server, const Session& session) {
   std::vector<std::uint8_t> rows;
   RowWriter row(rows);
-  for (const std::string* text : {&session.id, &session.host, &session.rest_of, &session.machine, &session.clock, &session.maker}) row.text(*text);
+  for (const std::string* text :
+       {&session.id, &session.host, &session.rest_of, &session.machine, &session.clock, &session.maker})
+    row.text(*text);
   row.number(session.cpus);
   for (const std::int64_t number : {session.wall_offset_ns, session.first_ns, session.last_ns}) row.number(number);
   row.number<std::uint8_t>(session.is_whole);
@@ -223,10 +233,11 @@ Result<std::vector<SessionEvent>> find_events(Server& server, std::string_view s
 }
 
 Result<std::vector<EventCounts>> find_counts(Server& server, const Address& address) {
-  return rows_of(server,
-                 fmt::format("SELECT {} FROM {}.kevt_counts FINAL WHERE {} ORDER BY host, event, session FORMAT RowBinary",
-                             kCountColumns, server.database(), chosen(address)),
-                 &read_counts);
+  return rows_of(
+      server,
+      fmt::format("SELECT {} FROM {}.kevt_counts FINAL WHERE {} ORDER BY host, event, session FORMAT RowBinary",
+                  kCountColumns, server.database(), chosen(address)),
+      &read_counts);
 }
 
 }  // namespace kevt::fleet

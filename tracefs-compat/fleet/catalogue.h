@@ -22,17 +22,17 @@ namespace kevt::fleet {
 inline constexpr std::uint32_t kSchemaVersion = 1;
 
 struct Session {
-  std::string id;       // of the recording: 32 hexadecimal digits
+  std::string id;  // of the recording: 32 hexadecimal digits
   std::string host;
   std::string rest_of;  // the id of the recording that this one goes on with; empty: none
   std::string machine;  // uname
   std::string clock, maker;
   std::uint32_t cpus = 1;
-  std::int64_t wall_offset_ns = 0;           // a record's time in the recording + this = ns since 1970
-  std::int64_t first_ns = 0, last_ns = 0;    // of the records that were shipped, since 1970; 0: none
-  bool is_whole = false;                     // the recording was finished, and all of it was shipped
+  std::int64_t wall_offset_ns = 0;         // a record's time in the recording + this = ns since 1970
+  std::int64_t first_ns = 0, last_ns = 0;  // of the records that were shipped, since 1970; 0: none
+  bool is_whole = false;                   // the recording was finished, and all of it was shipped
   std::vector<std::string> instances;
-  std::string notes, comms;                  // metadata_text() and comms_text() of the recording
+  std::string notes, comms;  // metadata_text() and comms_text() of the recording
   std::int64_t checkpoint = 0;
 };
 

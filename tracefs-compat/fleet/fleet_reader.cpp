@@ -1,4 +1,5 @@
-// A lane for each event of each recording: a page of rows, sorted by the server. The lane with the earliest row is read.
+// A lane for each event of each recording: a page of rows, sorted by the server. The lane with the earliest row is
+// read.
 //
 // A page is asked for by a span of time that is made longer or shorter until a page has some thousand rows: servers
 // that sort all rows behind a moment for a LIMIT would otherwise read a table once for each page.
@@ -70,7 +71,8 @@ class Lane {
 
  private:
   std::string where() const {
-    return fmt::format("{}.{} WHERE host = {} AND session = {}", server_.database(), table_, sql_text(session_.host), sql_text(session_.id));
+    return fmt::format("{}.{} WHERE host = {} AND session = {}", server_.database(), table_, sql_text(session_.host),
+                       sql_text(session_.id));
   }
 
   // The next page with rows.
@@ -80,10 +82,12 @@ class Lane {
       if (rows_ && rows_in_page_ == 0) KEVT_TRY(skip_gap());
       if (at_end_) break;
       end_ = span_ns_ > std::numeric_limits<std::int64_t>::max() - next_from_ ? std::numeric_limits<std::int64_t>::max()
-                                                                             : next_from_ + span_ns_;
-      std::string sql = fmt::format("SELECT {} FROM {} AND time >= {} AND time < {}", columns_of(event_), where(), next_from_, end_);
+                                                                              : next_from_ + span_ns_;
+      std::string sql =
+          fmt::format("SELECT {} FROM {} AND time >= {} AND time < {}", columns_of(event_), where(), next_from_, end_);
       if (has_more_)
-        sql += fmt::format(" AND (time, cpu, instance, seq) > ({}, {}, {}, {})", last_->time_ns, last_->cpu, sql_text(last_->instance), last_->seq);
+        sql += fmt::format(" AND (time, cpu, instance, seq) > ({}, {}, {}, {})", last_->time_ns, last_->cpu,
+                           sql_text(last_->instance), last_->seq);
       sql += fmt::format(" ORDER BY time, cpu, instance, seq LIMIT {} FORMAT RowBinary", kRowsOfPage);
       page_ = KEVT_TRY(server_.ask(sql));
       rows_.emplace(page_);
@@ -125,10 +129,10 @@ class Lane {
   const Session& session_;
   const record::EventFormat& event_;
   std::string table_;
-  std::int64_t next_from_;                 // the next page begins there
-  std::int64_t span_ns_ = kFirstSpanNs;    // and is so long
-  std::int64_t end_ = 0;                   // of this page
-  bool has_more_ = false;                  // the page was full: its span has more rows
+  std::int64_t next_from_;               // the next page begins there
+  std::int64_t span_ns_ = kFirstSpanNs;  // and is so long
+  std::int64_t end_ = 0;                 // of this page
+  bool has_more_ = false;                // the page was full: its span has more rows
   std::string page_;
   std::optional<RowReader> rows_;
   std::uint32_t rows_in_page_ = 0;  // that were read
@@ -153,8 +157,9 @@ class FleetReader final : public record::RecordReader {
     }
     if (sessions_.empty()) return std::unexpected(Error("no recording was shipped there that is meant"));
     if (sessions_.size() > record::kMostInstances)
-      return std::unexpected(Error(fmt::format("{} recordings are meant, more than {}: name hosts or a recording behind the database",
-                                               sessions_.size(), record::kMostInstances)));
+      return std::unexpected(
+          Error(fmt::format("{} recordings are meant, more than {}: name hosts or a recording behind the database",
+                            sessions_.size(), record::kMostInstances)));
     if (sessions_.size() == 1)
       describe_one();
     else
@@ -173,7 +178,8 @@ class FleetReader final : public record::RecordReader {
     given_ = nullptr;
     problems_ = {};
     for (const Event& one : events_) {
-      lanes_.push_back(std::make_unique<Lane>(*one.of->server, one.of->session, *one.format, one.table, one.of->session.first_ns));
+      lanes_.push_back(
+          std::make_unique<Lane>(*one.of->server, one.of->session, *one.format, one.table, one.of->session.first_ns));
       lanes_of_[lanes_.back().get()] = one.of;
       step(*lanes_.back());
       if (!lanes_.back()->at_end() && !has_failed_) heap_.push_back(lanes_.back().get());
@@ -241,7 +247,8 @@ class FleetReader final : public record::RecordReader {
     for (const Chosen& one : sessions_) ++of_host[one.session.host];
     for (Chosen& one : sessions_) {
       const Session& session = one.session;
-      metadata_.instances.push_back(of_host[session.host] == 1 ? session.host : session.host + "/" + session.id.substr(0, 8));
+      metadata_.instances.push_back(of_host[session.host] == 1 ? session.host
+                                                               : session.host + "/" + session.id.substr(0, 8));
       one.instance = static_cast<std::uint32_t>(metadata_.instances.size());
       auto own = std::make_shared<record::Metadata>();
       record::read_metadata_text(session.notes, *own);
@@ -287,8 +294,9 @@ class FleetReader final : public record::RecordReader {
   Result<bool> is_there(Server& server, const std::string& table) {
     auto& known = tables_[&server];
     if (known.empty()) {
-      const std::string answer = KEVT_TRY(server.ask(fmt::format("SELECT name FROM system.tables WHERE database = {} AND startsWith(name, {}) FORMAT RowBinary",
-                                                                 sql_text(server.database()), sql_text(kTablesOfEvents))));
+      const std::string answer = KEVT_TRY(server.ask(
+          fmt::format("SELECT name FROM system.tables WHERE database = {} AND startsWith(name, {}) FORMAT RowBinary",
+                      sql_text(server.database()), sql_text(kTablesOfEvents))));
       RowReader rows(answer);
       while (!rows.at_end()) known.emplace(rows.text());
     }
@@ -308,7 +316,9 @@ class FleetReader final : public record::RecordReader {
     out.instance = of.instance;
     if (of.instance) return;
     const auto own = std::ranges::find(metadata_.instances, head.instance);
-    out.instance = head.instance.empty() || own == metadata_.instances.end() ? 0 : static_cast<std::uint32_t>(own - metadata_.instances.begin()) + 1;
+    out.instance = head.instance.empty() || own == metadata_.instances.end()
+                       ? 0
+                       : static_cast<std::uint32_t>(own - metadata_.instances.begin()) + 1;
   }
 
   Address address_;

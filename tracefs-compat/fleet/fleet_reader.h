@@ -1,7 +1,8 @@
 // A fleet's records, read as a recording is: in the order of time, from all hosts and recordings that an address means.
 //
 // Of one recording the times are its own, as `kevtrace report` of the file shows them. Of several they are
-// nanoseconds since 1970, and each recording is an instance that is called as its host (`web1`; `web1/3f2a5b6c` where the host has several).
+// nanoseconds since 1970, and each recording is an instance that is called as its host (`web1`; `web1/3f2a5b6c` where
+// the host has several).
 #pragma once
 
 #include <memory>

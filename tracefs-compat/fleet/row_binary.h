@@ -16,10 +16,8 @@ class RowWriter {
   explicit RowWriter(std::vector<std::uint8_t>& out) : out_(out) {}
 
   template <class Number>
-    requires std::is_arithmetic_v<Number>
-  void number(Number value) {
-    raw(&value, sizeof value);
-  }
+  requires std::is_arithmetic_v<Number>
+  void number(Number value) { raw(&value, sizeof value); }
   // The lowest bytes.
   void bits(std::uint64_t value, std::uint32_t bytes) { raw(&value, bytes); }
   void length(std::uint64_t value) {

@@ -56,7 +56,7 @@ std::string sql_text(std::string_view text) {
 
 Result<Server> Server::make(std::string url, std::string database, const HttpKeys& keys) {
   auto client = KEVT_TRY(make_http_client(keys));
-  return Server(std::move(url), std::move(database), std::move(client));
+  return Server(std::move(url), std::move(database), keys, std::move(client));
 }
 
 Result<std::string> Server::post(const std::string& parameters, std::span<const std::uint8_t> body, Repeat repeat) {
@@ -67,10 +67,13 @@ Result<std::string> Server::post(const std::string& parameters, std::span<const 
                                .is_repeatable = repeat == Repeat::Allowed});
   if (!answer) return std::unexpected(std::move(answer.error()).while_doing("asking " + url_));
   if (answer->status == 200) return std::move(answer->body);
-  return std::unexpected(Error(fmt::format("{} says ({}): {}", url_, answer->status, words_of_server(answer->body)), EBADMSG));
+  return std::unexpected(
+      Error(fmt::format("{} says ({}): {}", url_, answer->status, words_of_server(answer->body)), EBADMSG));
 }
 
-Result<std::string> Server::ask(std::string_view sql) { return post("wait_end_of_query=1", bytes_of(sql), Repeat::Allowed); }
+Result<std::string> Server::ask(std::string_view sql) {
+  return post("wait_end_of_query=1", bytes_of(sql), Repeat::Allowed);
+}
 
 Result<void> Server::tell(std::string_view sql) {
   KEVT_TRY(ask(sql));
@@ -78,8 +81,7 @@ Result<void> Server::tell(std::string_view sql) {
 }
 
 Result<void> Server::insert(std::string_view sql, std::string_view query_id, std::span<const std::uint8_t> rows) {
-  KEVT_TRY(post(fmt::format("query_id={}&query={}", url_text(query_id), url_text(sql)), rows,
-                Repeat::Forbidden));
+  KEVT_TRY(post(fmt::format("query_id={}&query={}", url_text(query_id), url_text(sql)), rows, Repeat::Forbidden));
   return {};
 }
 

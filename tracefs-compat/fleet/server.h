@@ -15,8 +15,10 @@ namespace kevt::fleet {
 
 class Server {
  public:
-  // `url`: "https://HOST:PORT". Nothing is asked yet.
+  // `url`: "https://HOST:PORT". Nothing is asked yet. One thread at a time may use it.
   static Result<Server> make(std::string url, std::string database, const HttpKeys& keys);
+  // The same server, for another thread.
+  Result<Server> another() const { return make(url_, database_, keys_); }
 
   const std::string& database() const { return database_; }
   const std::string& url() const { return url_; }
@@ -33,12 +35,13 @@ class Server {
   Result<void> stop_queries(std::string_view id_begin);
 
  private:
-  Server(std::string url, std::string database, std::unique_ptr<HttpClient> client)
-      : url_(std::move(url)), database_(std::move(database)), client_(std::move(client)) {}
+  Server(std::string url, std::string database, const HttpKeys& keys, std::unique_ptr<HttpClient> client)
+      : url_(std::move(url)), database_(std::move(database)), keys_(keys), client_(std::move(client)) {}
   enum class Repeat : std::uint8_t { Allowed, Forbidden };
   Result<std::string> post(const std::string& parameters, std::span<const std::uint8_t> body, Repeat repeat);
 
   std::string url_, database_;
+  HttpKeys keys_;
   std::unique_ptr<HttpClient> client_;
 };
 

@@ -22,9 +22,9 @@ struct HeadColumn {
   const char* type;
 };
 constexpr HeadColumn kHead[] = {
-    {"time", "Int64"},    {"cpu", "UInt32"},    {"seq", "UInt64"},       {"instance", "String"}, {"tid", "Int32"},
-    {"pid", "Int32"},     {"comm", "String"},   {"container", "String"}, {"flags", "UInt8"},     {"preempt", "UInt8"},
-    {"lost", "UInt64"},   {"place", "String"},
+    {"time", "Int64"},  {"cpu", "UInt32"},    {"seq", "UInt64"},  {"instance", "String"},
+    {"tid", "Int32"},   {"pid", "Int32"},     {"comm", "String"}, {"container", "String"},
+    {"flags", "UInt8"}, {"preempt", "UInt8"}, {"lost", "UInt64"}, {"place", "String"},
 };
 
 // FNV-1a of 64 bits.
@@ -85,8 +85,7 @@ void append_field(const Field& field, std::span<const std::uint8_t> record, RowW
     case FieldKind::Numbers: {
       const std::uint32_t items = items_there(field, record);
       row.length(items);
-      for (std::uint32_t i = 0; i < items; ++i)
-        row.bits(record::value_of(field, record, i).number, field.item_bytes);
+      for (std::uint32_t i = 0; i < items; ++i) row.bits(record::value_of(field, record, i).number, field.item_bytes);
       return;
     }
     case FieldKind::Text:

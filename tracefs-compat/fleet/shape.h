@@ -22,12 +22,12 @@ inline constexpr std::string_view kTablesOfEvents = "event_";  // how their name
 
 // What a row says beside the record's fields.
 struct RowHead {
-  std::int64_t time_ns = 0;     // since 1970
+  std::int64_t time_ns = 0;  // since 1970
   std::uint32_t cpu = 0;
-  std::uint64_t seq = 0;        // its number among the records of its CPU and instance in the recording, from 1
-  std::string_view instance;    // empty: the top one
+  std::uint64_t seq = 0;      // its number among the records of its CPU and instance in the recording, from 1
+  std::string_view instance;  // empty: the top one
   std::int32_t tid = 0;
-  std::int32_t pid = 0;         // of the process; 0: not known
+  std::int32_t pid = 0;  // of the process; 0: not known
   std::string_view comm, container;
   std::uint8_t flags = 0, preempt_count = 0;
   std::uint64_t lost_before = 0;  // as TypedRecord has it

@@ -54,7 +54,15 @@ class RowTest : public testing::Test {
   // The record that comes back.
   std::vector<std::uint8_t> there_and_back(std::span<const std::uint8_t> record) {
     std::vector<std::uint8_t> row;
-    const RowHead head{.time_ns = -5, .cpu = 3, .seq = 7, .instance = "few", .tid = 42, .comm = "b\0c", .flags = 1, .preempt_count = 2, .lost_before = ~0ull};
+    const RowHead head{.time_ns = -5,
+                       .cpu = 3,
+                       .seq = 7,
+                       .instance = "few",
+                       .tid = 42,
+                       .comm = "b\0c",
+                       .flags = 1,
+                       .preempt_count = 2,
+                       .lost_before = ~0ull};
     append_row(event_, head, "", "", record, row);
     bytes_.assign(row.begin() + 2, row.end());  // host and session are empty, and not asked for
     RowReader rows(bytes_);

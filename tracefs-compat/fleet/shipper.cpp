@@ -19,7 +19,8 @@
 namespace kevt::fleet {
 namespace {
 
-// A server builds one block, and so one part of a table, of an INSERT of fewer than 1,048,576 rows (max_insert_block_size).
+// A server builds one block, and so one part of a table, of an INSERT of fewer than 1,048,576 rows
+// (max_insert_block_size).
 constexpr std::size_t kMostRowsAtOnce = 1 << 18;
 constexpr std::size_t kMostBytesAtOnce = 16u << 20, kMostBytesWaiting = 64u << 20;
 constexpr std::int64_t kDayNs = 86'400'000'000'000;
@@ -73,14 +74,18 @@ Result<void> Shipper::open() {
   reader_ = KEVT_TRY(record::open_recording(path_));
   const record::Metadata& metadata = reader_->metadata();
   if (metadata.identity.id.empty())
-    return std::unexpected(Error(path_ + ": only the recording that `kevtrace run` wrote can be shipped: copies and other tools' files have no "
-                                         "identity, and would be there twice"));
-  if (!metadata.wall_offset_ns) return std::unexpected(Error(path_ + ": it does not say what time of the day it was made"));
+    return std::unexpected(
+        Error(path_ +
+              ": only the recording that `kevtrace run` wrote can be shipped: copies and other tools' files have no "
+              "identity, and would be there twice"));
+  if (!metadata.wall_offset_ns)
+    return std::unexpected(Error(path_ + ": it does not say what time of the day it was made"));
   session_ = {};
   session_.id = metadata.identity.id;
   session_.rest_of = metadata.identity.rest_of;
   session_.host = wanted_host_.empty() ? host_of(metadata) : wanted_host_;
   server_ = shards_[shard_of(session_.host, shards_.size())].get();
+  sender_ = KEVT_TRY(server_->another());
   session_.machine = metadata.host;
   session_.clock = metadata.clock;
   session_.maker = metadata.maker;
@@ -96,7 +101,8 @@ Result<void> Shipper::begin_session() {
   const record::Metadata& metadata = reader_->metadata();
   std::vector<SessionEvent> events;
   for (const record::EventFormat& one : metadata.formats.all())
-    events.push_back({session_.id, one.system, one.name, table_of(one), record::without_names(one), static_cast<std::uint32_t>(events.size())});
+    events.push_back({session_.id, one.system, one.name, table_of(one), record::without_names(one),
+                      static_cast<std::uint32_t>(events.size())});
   return put_events(*server_, events, session_.host);
 }
 
@@ -185,11 +191,11 @@ Result<void> Shipper::add(const record::TypedRecord& record) {
 }
 
 // The rows that the server has come first: a server takes a batch from its beginning on.
-void Shipper::drop_known(Table& table) {
-  Batch left{.rows = {}, .index = {}, .day = table.batch.day};
+void Shipper::drop_known(Table& table, Batch& batch) {
+  Batch left{.rows = {}, .index = {}, .day = batch.day};
   std::size_t begin = 0;
-  for (const Batch::Row& row : table.batch.index) {
-    const auto bytes = std::span(table.batch.rows).subspan(begin, row.end - begin);
+  for (const Batch::Row& row : batch.index) {
+    const auto bytes = std::span(batch.rows).subspan(begin, row.end - begin);
     begin = row.end;
     if (row.stream < table.highest.size() && row.number <= table.highest[row.stream]) {
       ++table.shipped;
@@ -198,45 +204,67 @@ void Shipper::drop_known(Table& table) {
     left.rows.insert(left.rows.end(), bytes.begin(), bytes.end());
     left.index.push_back({row.stream, row.number, left.rows.size()});
   }
-  table.batch = std::move(left);
+  batch = std::move(left);
 }
 
-// What the server has of a batch whose fate is not known.
-Result<void> Shipper::settle(Table& table) {
+std::string Shipper::next_query_id() { return fmt::format("{}{}", query_ids(session_), ++batches_); }
+
+// Of a batch that the server has, or its first rows, or none of it: the rest stays in it.
+Result<void> Shipper::learn_fate(Table& table, Batch& batch) {
   KEVT_TRY(server_->stop_queries(query_ids(session_)));
   KEVT_TRY(learn_highest(table));
-  const std::uint64_t before = table.shipped, bytes = table.batch.rows.size();
-  drop_known(table);
+  const std::uint64_t before = table.shipped;
+  drop_known(table, batch);
   sent_ += table.shipped - before;
-  waiting_ -= bytes - table.batch.rows.size();
   return {};
 }
 
 // Nothing is sent again before the server has told what it has.
-Result<void> Shipper::send(Table& table) {
+Result<void> Shipper::insert_again(Table& table, Batch& batch) {
   std::int64_t pause = kFirstPauseNs;
-  bool is_settled = true;
   for (int tries = 1;; ++tries, pause *= 2) {
-    if (table.batch.index.empty()) return {};
-    Result<void> done;
-    if (!is_settled) done = settle(table);
-    is_settled = is_settled || done;
-    if (is_settled && !table.batch.index.empty())
-      done = server_->insert(table.insert, fmt::format("{}{}", query_ids(session_), ++batches_), table.batch.rows);
-    if (done) break;
-    is_settled = false;
-    if (tries == kTries) return std::unexpected(std::move(done.error()).while_doing("shipping " + path_));
     const timespec moment = {pause / 1'000'000'000, pause % 1'000'000'000};
     nanosleep(&moment, nullptr);
+    auto done = learn_fate(table, batch);
+    if (done && !batch.index.empty()) done = server_->insert(table.insert, next_query_id(), batch.rows);
+    if (done) return {};
+    if (tries < kTries) continue;
+    (void)learn_fate(table, batch);  // for the counts, where it still answers
+    return std::unexpected(std::move(done.error()).while_doing("shipping " + path_));
   }
-  for (const Batch::Row& row : table.batch.index) {
+}
+
+// Something else is in the way: what is on its way is counted, and the rest stays in the recording.
+void Shipper::give_up() {
+  const auto sent = std::exchange(on_its_way_, nullptr);
+  if (!sent) return;
+  if (!sent->done.get()) return (void)learn_fate(*sent->table, sent->batch);
+  sent->table->shipped += sent->batch.index.size();
+  sent_ += sent->batch.index.size();
+}
+
+Result<void> Shipper::arrive() {
+  const auto sent = std::exchange(on_its_way_, nullptr);
+  if (!sent) return {};
+  Table& table = *sent->table;
+  waiting_ -= sent->batch.rows.size();
+  if (!sent->done.get()) KEVT_TRY(insert_again(table, sent->batch));
+  for (const Batch::Row& row : sent->batch.index) {
     table.highest.resize(std::max<std::size_t>(table.highest.size(), row.stream + 1));
     table.highest[row.stream] = row.number;
   }
-  table.shipped += table.batch.index.size();
-  sent_ += table.batch.index.size();
-  waiting_ -= table.batch.rows.size();
-  table.batch = {};
+  table.shipped += sent->batch.index.size();
+  sent_ += sent->batch.index.size();
+  return {};
+}
+
+Result<void> Shipper::send(Table& table) {
+  KEVT_TRY(arrive());
+  if (table.batch.index.empty()) return {};
+  on_its_way_ = std::make_unique<OnItsWay>(OnItsWay{&table, std::exchange(table.batch, {}), {}});
+  on_its_way_->done = std::async(std::launch::async, [this, query_id = next_query_id(), sent = on_its_way_.get()] {
+    return sender_->insert(sent->table->insert, query_id, sent->batch.rows);
+  });
   return {};
 }
 
@@ -245,7 +273,8 @@ Result<void> Shipper::note_progress(bool is_whole) {
   const record::Metadata& metadata = reader_->metadata();
   const std::int64_t now = utc_now();
   std::map<std::string, EventCounts> all;
-  for (const record::EventTotals& one : metadata.totals) all[one.event] = {.session = {}, .host = {}, .totals = one, .has_totals = true, .table = {}};
+  for (const record::EventTotals& one : metadata.totals)
+    all[one.event] = {.session = {}, .host = {}, .totals = one, .has_totals = true, .table = {}};
   for (const auto& [event, table] : tables_) {
     EventCounts& counts = all[event->system + "/" + event->name];
     counts.totals.event = event->system + "/" + event->name;
@@ -278,6 +307,8 @@ Result<Shipped> Shipper::ship() {
   while (reader_->next(record)) ++tables_[record.event].in_recording;  // it waits, and is counted
   for (auto& [event, table] : tables_)
     if (done) done = send(table);
+  if (done) done = arrive();
+  give_up();
   Shipped out{.sent_now = sent_, .problems = reader_->problems()};
   for (const auto& [event, table] : tables_) {
     out.in_recording += table.in_recording;

@@ -2,6 +2,8 @@
 //
 //   recording ─► a batch for each event's table ─► INSERT ─► the server
 //
+// One batch is on its way while the next ones are made.
+//
 // The records of a CPU (of an instance) are numbered. A batch holds records of one table and one day, in their order; a
 // server takes it whole, or takes the first part of it, or nothing. After an error nobody knows which, so the server is
 // asked for the highest number that it has of each CPU, and the shipper goes on behind it. The same question begins the
@@ -11,9 +13,10 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
+#include <future>
 #include <map>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -29,10 +32,10 @@
 namespace kevt::fleet {
 
 struct Shipped {
-  std::uint64_t in_recording = 0;  // records that could be read
-  std::uint64_t rows = 0;          // of these, those that the server has
-  std::uint64_t sent_now = 0;      // by this call
-  bool is_whole = false;           // the recording was finished, and the server has all of it
+  std::uint64_t in_recording = 0;     // records that could be read
+  std::uint64_t rows = 0;             // of these, those that the server has
+  std::uint64_t sent_now = 0;         // by this call
+  bool is_whole = false;              // the recording was finished, and the server has all of it
   std::vector<std::string> problems;  // of the recording
 };
 
@@ -78,22 +81,34 @@ class Shipper {
   std::uint32_t stream_named(Stream stream);
   Result<void> learn_highest(Table& table);
   Result<void> add(const record::TypedRecord& record);
+  // Sends the table's batch, when the one before has arrived.
   Result<void> send(Table& table);
-  Result<void> settle(Table& table);
-  static void drop_known(Table& table);
+  Result<void> arrive();
+  Result<void> insert_again(Table& table, Batch& batch);
+  Result<void> learn_fate(Table& table, Batch& batch);
+  void give_up();
+  static void drop_known(Table& table, Batch& batch);
+  std::string next_query_id();
   Result<void> note_progress(bool is_whole);
 
   std::span<const std::unique_ptr<Server>> shards_;
-  Server* server_ = nullptr;  // the host's
+  Server* server_ = nullptr;      // the host's
+  std::optional<Server> sender_;  // the same, for the batch on its way
+  struct OnItsWay {
+    Table* table = nullptr;
+    Batch batch;
+    std::future<Result<void>> done;
+  };
+  std::unique_ptr<OnItsWay> on_its_way_;
   std::string path_, wanted_host_;
   UniqueFd lock_;
   std::unique_ptr<record::RecordReader> reader_;
   Session session_;
   std::map<const record::EventFormat*, Table> tables_;
-  std::map<Stream, std::uint32_t> streams_;  // their indexes
+  std::map<Stream, std::uint32_t> streams_;     // their indexes
   std::vector<std::uint32_t> stream_by_place_;  // 1 + its index, by instance and CPU
-  std::vector<std::uint64_t> numbers_;  // of the last record of each stream
-  std::size_t waiting_ = 0;             // bytes in all batches
+  std::vector<std::uint64_t> numbers_;          // of the last record of each stream
+  std::size_t waiting_ = 0;                     // bytes in all batches
   std::uint64_t sent_ = 0, batches_ = 0;
 };
 

@@ -31,8 +31,7 @@ void RecordBuilder::store_number(const Field& field, std::uint64_t value, std::u
 
 void RecordBuilder::store_text(const Field& field, std::string_view text) {
   const std::size_t length = std::min<std::size_t>(text.size(), field.size);
-  if (std::uint64_t{field.offset} + length <= out_.size())
-    std::memcpy(out_.data() + field.offset, text.data(), length);
+  if (std::uint64_t{field.offset} + length <= out_.size()) std::memcpy(out_.data() + field.offset, text.data(), length);
 }
 
 void RecordBuilder::store_dynamic(const Field& field, std::string_view data, std::uint32_t item) {

@@ -44,12 +44,14 @@ class CurlClient final : public HttpClient {
     curl_easy_getinfo(curl_, CURLINFO_RESPONSE_CODE, &answer.status);
     if (done == CURLE_OK) return answer;
     if (received.is_too_long)
-      return std::unexpected(Error("the server's answer is longer than " + std::to_string(received.most) + " bytes", EMSGSIZE));
+      return std::unexpected(
+          Error("the server's answer is longer than " + std::to_string(received.most) + " bytes", EMSGSIZE));
     const bool never_asked = done == CURLE_COULDNT_CONNECT || done == CURLE_COULDNT_RESOLVE_HOST ||
                              done == CURLE_SSL_CACERT_BADFILE || done == CURLE_SSL_CERTPROBLEM ||
                              done == CURLE_PEER_FAILED_VERIFICATION;
     const std::string_view words = why[0] != 0 ? std::string_view(why.data()) : curl_easy_strerror(done);
-    return std::unexpected(Error("no answer from the server: " + std::string(words), never_asked ? ECONNREFUSED : ETIMEDOUT));
+    return std::unexpected(
+        Error("no answer from the server: " + std::string(words), never_asked ? ECONNREFUSED : ETIMEDOUT));
   }
 
  private:

@@ -51,7 +51,8 @@ const std::string& FoldedPaths::name_of(std::uint64_t thread, std::uint64_t addr
   return name;
 }
 
-std::string FoldedPaths::path_of(std::string_view comm, std::uint64_t thread, std::span<const std::uint64_t> addresses) {
+std::string FoldedPaths::path_of(std::string_view comm, std::uint64_t thread,
+                                 std::span<const std::uint64_t> addresses) {
   std::string path = clean(comm);
   for (const std::uint64_t address : addresses | std::views::reverse) path += ";" + name_of(thread, address);
   return path;

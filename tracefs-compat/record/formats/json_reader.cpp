@@ -135,7 +135,8 @@ std::string text_of(const Json& value, const Json* exact) {
 
 // `exact`: the text as hex, where it is no UTF-8.
 void store(const Field& field, const Json& value, const Json* exact, RecordBuilder& out) {
-  const auto items = static_cast<std::uint32_t>(value.is_array() ? std::min<std::size_t>(value.size(), field.items()) : 0);
+  const auto items =
+      static_cast<std::uint32_t>(value.is_array() ? std::min<std::size_t>(value.size(), field.items()) : 0);
   switch (field.kind) {
     case FieldKind::Number:
       return out.store_number(field, number_of(value, field));

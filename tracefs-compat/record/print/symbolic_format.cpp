@@ -110,7 +110,8 @@ Renamed renamed(const EventFormat& event, std::string_view argument) {
   if (field == event.fields.end()) return {};
   if (field->role != PlaceRole::None) return {&*field, "%lx"};
   if (is_cast) return {&*field, "%pS"};
-  const bool is_character = field->size == 1 && names->name.size() == 1 && static_cast<unsigned char>(names->name[0]) == names->value;
+  const bool is_character =
+      field->size == 1 && names->name.size() == 1 && static_cast<unsigned char>(names->name[0]) == names->value;
   if (is_character) return {&*field, "%c"};
   if (field->size == 8 && names->name.find("+0x") != std::string_view::npos) return {&*field, "%pS"};
   return {};
