@@ -19,16 +19,21 @@ OPENS = "p:opened libc:open64 path=+0(%di):string"
 BACK = "r:got libc:open64 $retval:s32"
 PROGRAM = """import os
 for i in range({}): os.close(os.open("/etc/passwd", 0))
-try: open("/nowhere/" + "\\xe9" * 3)
-except OSError: pass
+for name in (b"\\xc3\\xa9", b"\\xff\\xfe", b"50%_", b"it's"):
+ try: os.open(b"/nowhere/" + name, 0)
+ except OSError: pass
 """
+FILTERS = ['opened: path ~ "/etc/*"', 'opened: path ~ "*pass*"', 'opened: path ~ "*.pth"', 'opened: path ~ "/nowhere/??"', 'opened: path ~ "/n*e/*"',
+           'opened: path == "/etc/passwd"', 'opened: path != "/etc/passwd"', 'opened: path ~ "*50%_*"', 'opened: path ~ "*t\'s"', 'opened: !(path ~ "/etc/*")',
+           "got: arg1 == -1", "got: arg1 < 0", "got: arg1 > 2", "got: arg1 & 1", "got: arg1 >= 0 && comm == \"python3\"", 'opened: comm ~ "pyth*" || cpu == 77',
+           "got: common_pid > 1", "got: cpu == 0", "got: !(arg1 == 3)", "*"]
 
 
 def kevtrace(*words, status=0, **options):
     got, out, err = plain([KEVTRACE, *words], **options)
     if got != status:
         raise AssertionError(f"kevtrace {' '.join(words)}: status {got}, not {status}: {err.decode()}")
-    return out.decode(), err.decode()
+    return out.decode(errors="surrogateescape"), err.decode()
 
 
 def record(path, times=50, *more):
@@ -94,6 +99,18 @@ class FleetTest(unittest.TestCase):
         self.assert_same("flame", "X", "-f", "folded")
         diff = kevtrace("diff", self.recording, self.address)[0]
         self.assertNotRegex(diff, r"[1-9]\d*\.\d%")
+
+    def test_filters_keep_what_they_keep_of_the_file(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        kept = set()
+        for one in FILTERS:
+            lines = [kevtrace("report", source, "-F", one)[0] for source in (self.recording, self.address)]
+            self.assertEqual(lines[1], lines[0], one)
+            kept.add(len(lines[0].splitlines()))
+        self.assertGreater(len(kept), 8)
+        self.assert_same("report", "X", "-F", "got: arg1 > 2", "-F", 'opened: path ~ "/etc/*"')
+        first, last = (re.search(r" (\d+\.\d{6}): ", line)[1] for line in kevtrace("report", self.recording)[0].splitlines()[10:70:59])
+        self.assert_same("report", "X", "--from", first, "--to", last)
 
     def test_every_kind_of_field_comes_back(self):
         recording = self.path("kinds.dat")
@@ -276,7 +293,7 @@ class FleetTest(unittest.TestCase):
         path = self.path("killed.dat")
         program = 'import os, sys\nfor line in sys.stdin:\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
         tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", path, "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(tracer.stdout.close)
         for _ in range(3):
             tracer.stdin.write(b"go\n")

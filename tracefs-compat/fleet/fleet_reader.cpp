@@ -18,9 +18,12 @@
 
 #include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/filter_sql.h"
 #include "tracefs-compat/fleet/shape.h"
 #include "tracefs-compat/record/metadata_text.h"
+#include "tracefs-compat/record/print/trace_line.h"
 #include "tracefs-compat/record/problems.h"
+#include "tracefs-compat/record/record_filter.h"
 
 namespace kevt::fleet {
 namespace {
@@ -42,8 +45,16 @@ struct RowKey {
 
 class Lane {
  public:
-  Lane(Server& server, const Session& session, const record::EventFormat& event, std::string table, std::int64_t from)
-      : server_(server), session_(session), event_(event), table_(std::move(table)), next_from_(from) {}
+  // `from`, `to`: what is wanted, since 1970, both included; `condition`: of SQL, on its rows.
+  Lane(Server& server, const Session& session, const record::EventFormat& event, std::string table, std::int64_t from,
+       std::int64_t to, std::string condition)
+      : server_(server),
+        session_(session),
+        event_(event),
+        table_(std::move(table)),
+        condition_(std::move(condition)),
+        next_from_(from),
+        to_(to) {}
 
   const Session& session() const { return session_; }
   const record::EventFormat& event() const { return event_; }
@@ -128,8 +139,9 @@ class Lane {
   Server& server_;
   const Session& session_;
   const record::EventFormat& event_;
-  std::string table_;
-  std::int64_t next_from_;               // the next page begins there
+  std::string table_, condition_;
+  std::int64_t next_from_;  // the next page begins there
+  std::int64_t to_;
   std::int64_t span_ns_ = kFirstSpanNs;  // and is so long
   std::int64_t end_ = 0;                 // of this page
   bool has_more_ = false;                // the page was full: its span has more rows
@@ -172,14 +184,27 @@ class FleetReader final : public record::RecordReader {
   const record::Metadata& metadata() const override { return metadata_; }
   const std::vector<std::string>& problems() const override { return problems_.texts(); }
 
+  // Where stacks are, each belongs to the record before it, which must come, too.
+  void narrow(const record::Wanted& wanted) override {
+    const auto is_of_stacks = [](const Event& one) { return record::is_stack(*one.format); };
+    wanted_ = wanted;
+    if (std::ranges::any_of(events_, is_of_stacks)) wanted_.filters = nullptr;
+    rewind();
+  }
+
   void rewind() override {
     lanes_.clear();
+    lanes_of_.clear();
     heap_.clear();
     given_ = nullptr;
     problems_ = {};
     for (const Event& one : events_) {
-      lanes_.push_back(
-          std::make_unique<Lane>(*one.of->server, one.of->session, *one.format, one.table, one.of->session.first_ns));
+      const auto condition = condition_of(one);
+      if (!condition) continue;
+      const std::int64_t to = wanted_.to_ns ? since_1970(*wanted_.to_ns) : std::numeric_limits<std::int64_t>::max();
+      const std::int64_t from = wanted_.from_ns ? since_1970(*wanted_.from_ns) : one.of->session.first_ns;
+      lanes_.push_back(std::make_unique<Lane>(*one.of->server, one.of->session, *one.format, one.table,
+                                              std::max(from, one.of->session.first_ns), to, *condition));
       lanes_of_[lanes_.back().get()] = one.of;
       step(*lanes_.back());
       if (!lanes_.back()->at_end() && !has_failed_) heap_.push_back(lanes_.back().get());
@@ -215,6 +240,24 @@ class FleetReader final : public record::RecordReader {
     const record::EventFormat* format = nullptr;
     std::string table;
   };
+
+  std::int64_t since_1970(std::uint64_t ns) const {
+    constexpr auto kLatest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() / 2);
+    return static_cast<std::int64_t>(std::min(ns, kLatest)) + offset_ns_;
+  }
+
+  // nullopt: no record of it is wanted.
+  std::optional<std::string> condition_of(const Event& one) const {
+    if (wanted_.instance && one.of->instance && one.of->instance != *wanted_.instance) return std::nullopt;
+    if (!wanted_.filters) return "1";
+    const record::RecordFilters::Kept kept = wanted_.filters->kept_of(*one.format);
+    if (kept.all) return "1";
+    if (kept.filters.empty()) return std::nullopt;
+    std::string any;
+    for (const model::FilterExpr* filter : kept.filters)
+      any += (any.empty() ? "(" : " OR ") + sql_of(*filter, *one.format);
+    return any + ")";
+  }
 
   static bool is_later(const Lane* a, const Lane* b) {
     const auto key = [](const Lane& one) {
@@ -322,6 +365,7 @@ class FleetReader final : public record::RecordReader {
   }
 
   Address address_;
+  record::Wanted wanted_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<Chosen> sessions_;
   std::vector<Event> events_;

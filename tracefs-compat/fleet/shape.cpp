@@ -42,8 +42,6 @@ std::string plain(std::string_view text, std::size_t most) {
   return out;
 }
 
-std::string column_of(const Field& field) { return "`f_" + plain(field.name, field.name.size()) + "`"; }
-
 std::string number_type(const Field& field) {
   if (field.is_float) return fmt::format("Float{}", 8 * field.item_bytes);
   return fmt::format("{}Int{}", field.is_signed ? "" : "U", 8 * field.item_bytes);
@@ -139,6 +137,8 @@ void read_field(const Field& field, RowReader& rows, record::RecordBuilder& out)
 }
 
 }  // namespace
+
+std::string column_of(const Field& field) { return "`f_" + plain(field.name, field.name.size()) + "`"; }
 
 std::string table_of(const EventFormat& event) {
   std::string fields = event.system + "/" + event.name;

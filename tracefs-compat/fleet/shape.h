@@ -35,6 +35,8 @@ struct RowHead {
 };
 
 std::string table_of(const record::EventFormat& event);
+// Of a field, as SQL writes it.
+std::string column_of(const record::Field& field);
 // CREATE TABLE IF NOT EXISTS.
 std::string create_table(const record::EventFormat& event, std::string_view database);
 // The columns' names, as INSERT and SELECT take them, without host and session.

@@ -10,7 +10,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr const char* kFormat =
+constexpr const char* kRowFormat =
     "name: open\nID: 1234\nformat:\n"
     "\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;\n"
     "\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n"
@@ -24,7 +24,7 @@ constexpr const char* kFormat =
     "\nprint fmt: \"(%lx) ret=%d\", REC->__probe_ip, REC->ret\n";
 
 record::EventFormat event() {
-  auto made = record::parse_format("kprobes", kFormat);
+  auto made = record::parse_format("kprobes", kRowFormat);
   EXPECT_TRUE(made) << made.error().message();
   return made ? *std::move(made) : record::EventFormat{};
 }

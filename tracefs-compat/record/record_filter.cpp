@@ -141,6 +141,7 @@ Result<std::optional<RecordFilters>> RecordFilters::compile(std::span<const Filt
       const auto filter = sema::compile_filter(request.expression, layout_of(event), of_event);
       if (filter && of_event.empty()) {
         kept.filters.emplace_back(*filter, event);
+        kept.expressions.push_back(*filter);
         bound = true;
       } else if (mistakes.empty()) {
         for (const diag::Diagnostic& one : of_event.diagnostics()) mistakes.report(one);
@@ -154,6 +155,14 @@ Result<std::optional<RecordFilters>> RecordFilters::compile(std::span<const Filt
     return std::optional<RecordFilters>();
   }
   return std::optional(std::move(made));
+}
+
+RecordFilters::Kept RecordFilters::kept_of(const EventFormat& event) const {
+  Kept made{.all = keeps_all_, .filters = {}};
+  if (keeps_all_ || event.id >= by_id_.size()) return made;
+  made.all = by_id_[event.id].whole;
+  for (const model::FilterExpr& one : by_id_[event.id].expressions) made.filters.push_back(&one);
+  return made;
 }
 
 bool RecordFilters::keeps(const TypedRecord& record) const {

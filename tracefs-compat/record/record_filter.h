@@ -54,11 +54,18 @@ class RecordFilters {
   // Without any request everything is kept; with some, what one of them keeps.
   bool keeps(const TypedRecord& record) const;
   bool keeps_all() const { return keeps_all_; }
+  // What is kept of an event.
+  struct Kept {
+    bool all = false;
+    std::vector<const model::FilterExpr*> filters;  // bound to its fields; empty, and not all: nothing
+  };
+  Kept kept_of(const EventFormat& event) const;
 
  private:
   struct Event {
     bool whole = false;
     std::vector<BoundFilter> filters;
+    std::vector<model::FilterExpr> expressions;  // of the filters
   };
   bool keeps_all_ = true;
   std::vector<Event> by_id_;

@@ -106,6 +106,15 @@ struct TypedRecord {
   std::uint8_t preempt_count() const { return bytes.size() > 3 ? bytes[3] : 0; }
 };
 
+class RecordFilters;
+
+// The part of a recording that somebody will look at. What is not set is wanted whatever it is.
+struct Wanted {
+  const RecordFilters* filters = nullptr;  // record_filter.h
+  std::optional<std::uint32_t> instance;
+  std::optional<std::uint64_t> from_ns, to_ns;  // both included
+};
+
 class RecordReader {
  public:
   virtual ~RecordReader() = default;
@@ -117,6 +126,8 @@ class RecordReader {
   virtual const std::vector<std::string>& problems() const = 0;
   // Starts again from the first record.
   virtual void rewind() = 0;
+  // Records that are not wanted need not come from now on; some may. What `wanted` names lives as long as the reader.
+  virtual void narrow(const Wanted& /*wanted*/) {}
 };
 
 // What a writer would have counted of an event's hits instead of their records: the hits, and the sum of a field, by

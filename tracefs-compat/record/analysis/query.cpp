@@ -34,6 +34,14 @@ std::optional<Moment> parse_moment(std::string_view text) {
   return made;
 }
 
+// A moment behind the first record needs the first record, whatever it is of.
+QueriedReader::QueriedReader(RecordReader& reader, Query query) : reader_(reader), query_(std::move(query)) {
+  const auto ns = [](const std::optional<Moment>& moment) { return moment ? std::optional(moment->ns) : std::nullopt; };
+  if ((query_.from && query_.from->is_relative) || (query_.to && query_.to->is_relative)) return;
+  reader_.narrow(
+      {.filters = &query_.filters, .instance = query_.instance, .from_ns = ns(query_.from), .to_ns = ns(query_.to)});
+}
+
 bool QueriedReader::is_after(const std::optional<Moment>& moment, std::uint64_t time_ns, bool otherwise) const {
   if (!moment) return otherwise;
   const std::uint64_t limit = moment->ns + (moment->is_relative ? first_ns_.value_or(0) : 0);

@@ -30,7 +30,7 @@ struct Query {
 
 class QueriedReader final : public RecordReader {
  public:
-  QueriedReader(RecordReader& reader, Query query) : reader_(reader), query_(std::move(query)) {}
+  QueriedReader(RecordReader& reader, Query query);
   const Metadata& metadata() const override { return reader_.metadata(); }
   bool next(TypedRecord& record) override;
   const std::vector<std::string>& problems() const override { return reader_.problems(); }
