@@ -157,9 +157,7 @@ void MeasurePanel::start() {
         }
         for (std::uint32_t i = 0; i < tasks.size(); ++i)
           if (tasks[i])
-            result.tasks.push_back({QStringLiteral("%1-%2")
-                                        .arg(QString::fromStdString(view.names().tasks[i].comm))
-                                        .arg(view.names().tasks[i].pid),
+            result.tasks.push_back({QString::fromStdString(view.names().tasks[i].title()),
                                     tasks[i],
                                     {}});
         std::ranges::sort(result.tasks, std::greater<>(), &Result::Line::count);

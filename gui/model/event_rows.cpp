@@ -134,7 +134,7 @@ QVariant EventRows::fixedData(record::Row row, int column) const {
     case Cpu:
       return view_.cpu(row);
     case Task:
-      return QString::fromStdString(view_.names().tasks[view_.task(row)].comm);
+      return taskText(view_.names().tasks[view_.task(row)]);
     case Pid:
       return view_.names().tasks[view_.task(row)].pid;
     case Event:
@@ -184,7 +184,7 @@ QVariant EventRows::data(const QModelIndex& index, int role) const {
       if (column == Details) return oneLine(detailsAt(index.row()));
       if (column < FixedColumns) return fixedData(row, column);
       const record::Field* field = fieldOf(row, column);
-      return field ? fieldText(view_.format(row), *field, view_.bytes(row), *document_.metadata()) : QVariant();
+      return field ? fieldText(view_.format(row), *field, view_.typed(row), *document_.metadata()) : QVariant();
     }
     case Qt::TextAlignmentRole: {
       const auto side = isNumber(index.row(), column) ? Qt::AlignRight : Qt::AlignLeft;

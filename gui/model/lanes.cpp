@@ -139,7 +139,7 @@ class Maker {
       const std::uint32_t levels = levels_of[i];
       lanes.push_back({.kind = Lane::Kind::Task,
                        .id = i,
-                       .title = QStringLiteral("%1-%2").arg(QString::fromStdString(tasks[i].comm)).arg(tasks[i].pid),
+                       .title = QString::fromStdString(tasks[i].title()),
                        .note = records(counts[i]),
                        .height = levels ? 14 + static_cast<int>(std::min(levels, 8u)) * kSliceHeight + below
                                         : kDensityHeight + below,
@@ -247,7 +247,9 @@ QString Lane::name(const record::StoreNames& names) const {
     case Kind::Cpu:
       return QStringLiteral("cpu:%1").arg(id);
     case Kind::Task:
-      return QStringLiteral("task:%1").arg(names.tasks[id].pid);
+      return QStringLiteral("task:%1%2")
+          .arg(names.tasks[id].instance ? QString::fromStdString(names.tasks[id].instance_name) + QLatin1Char(':') : QString())
+          .arg(names.tasks[id].pid);
     case Kind::Event:
       return QStringLiteral("event:") + event_name(*names.events[id]);
     case Kind::Field:

@@ -59,7 +59,7 @@ class Cells {
     const record::Field* of = view_.format(row).find(field);
     if (!of) return {std::numeric_limits<double>::infinity(), {}};
     if (const auto number = fieldNumber(*of, view_.bytes(row))) return {*number, {}};
-    return {std::numeric_limits<double>::max(), fieldText(view_.format(row), *of, view_.bytes(row), *metadata_)};
+    return {std::numeric_limits<double>::max(), fieldText(view_.format(row), *of, view_.typed(row), *metadata_)};
   }
 
  private:

@@ -4,7 +4,6 @@
 #include <fmt/format.h>
 
 #include <cmath>
-#include <cstring>
 
 #include "gui/model/text_forms.h"
 #include "tracefs-compat/record/analysis/columns.h"
@@ -56,15 +55,19 @@ bool is_hex(const record::EventFormat& event, const record::Field& field) {
 
 }  // namespace
 
-QString fieldText(const record::EventFormat& event, const record::Field& field, std::span<const std::uint8_t> bytes,
+QString taskText(const record::StoreTask& task) {
+  const QString comm = QString::fromStdString(task.comm);
+  return task.instance ? QString::fromStdString(task.instance_name) + QStringLiteral(": ") + comm : comm;
+}
+
+QString fieldText(const record::EventFormat& event, const record::Field& field, const record::TypedRecord& record,
                   const record::Metadata& metadata) {
+  const std::span<const std::uint8_t> bytes = record.bytes;
   std::string text;
   if (field.role != record::PlaceRole::None) {
     const auto offset =
         field.role == record::PlaceRole::Function ? record::SymbolOffset::Hidden : record::SymbolOffset::Shown;
-    std::int32_t thread = 0;  // common_pid
-    if (bytes.size() >= 8) std::memcpy(&thread, bytes.data() + 4, sizeof thread);
-    record::append_symbol(metadata.symbols_of(thread), record::value_of(field, bytes).number, offset, text);
+    record::append_symbol(metadata.symbols_of(record.thread()), record::value_of(field, bytes).number, offset, text);
   } else if (const record::Value value = record::value_of(field, bytes);
              value.is_integer() && field.items() == 1 && is_hex(event, field)) {
     text = fmt::format("0x{:x}", value.number);

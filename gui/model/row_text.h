@@ -22,8 +22,10 @@ QString duration(double ns);
 QString grouped(std::uint64_t number);
 QString compactNumber(double number);  // "3.4 M"
 
+// Of a task without its number: "python3", "web1: python3".
+QString taskText(const record::StoreTask& task);
 // A field's value as text; numbers are hexadecimal if the event's print fmt prints them so.
-QString fieldText(const record::EventFormat& event, const record::Field& field, std::span<const std::uint8_t> bytes,
+QString fieldText(const record::EventFormat& event, const record::Field& field, const record::TypedRecord& record,
                   const record::Metadata& metadata);
 std::optional<double> fieldNumber(const record::Field& field, std::span<const std::uint8_t> bytes);
 

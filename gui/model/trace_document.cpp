@@ -107,9 +107,9 @@ void TraceDocument::openFile(const QString& path) {
       return send(true);
     }
     reader = *std::move(opened);
-    if (!reader->metadata().instances.empty())
-      own_problems.append(QObject::tr("records of %1 instances are shown with those of the top one; "
-                                      "kevtrace report -B has those of one alone")
+    if (!reader->metadata().instances.empty() && reader->metadata().origins.empty())
+      own_problems.append(QObject::tr("records of %1 instances are shown with those of the top one, each task by the "
+                                      "instance's name; kevtrace report -B has those of one alone")
                               .arg(reader->metadata().instances.size()));
     record::TypedRecord record;
     std::uint64_t last_ns = 0;
@@ -119,7 +119,8 @@ void TraceDocument::openFile(const QString& path) {
         last_ns = record.time_ns;
       else if (jumps.size() < kMostJumps)
         jumps.push_back({last_ns, last_ns - record.time_ns});
-      if (!builder.add(record)) {
+      const auto& instances = reader->metadata().instances;
+      if (!builder.add(record, record.instance ? instances[record.instance - 1] : std::string_view())) {
         own_problems.append(QObject::tr("only the first %1 records are shown: more do not fit").arg(builder.rows()));
         break;
       }

@@ -7,6 +7,8 @@
 // view() copies the chunk that is still filling; a reader never waits.
 #include "tracefs-compat/record/store/store.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <bit>
 #include <cstring>
@@ -41,7 +43,8 @@ TypedRecord StoreView::typed(Row row) const {
           .cpu = chunk->cpu_of(local),
           .pid = task.pid,
           .comm = task.comm,
-          .bytes = chunk->bytes(local)};
+          .bytes = chunk->bytes(local),
+          .instance = task.instance};
 }
 
 Row StoreView::lower_bound(std::uint64_t ns) const {
@@ -83,13 +86,17 @@ const StoreBuilder::EventState& StoreBuilder::event_of(const EventFormat& format
   return events_.emplace(&format, EventState{pair_rule(*names_.events.back()), index}).first->second;
 }
 
-std::uint32_t StoreBuilder::task_of(std::int32_t pid, std::string_view comm) {
-  const auto [found, is_new] = tasks_.emplace(pid, static_cast<std::uint32_t>(names_.tasks.size()));
+std::string StoreTask::title() const {
+  return fmt::format("{}{}{}-{}", instance_name, instance_name.empty() ? "" : ": ", comm, pid);
+}
+
+std::uint32_t StoreBuilder::task_of(const TypedRecord& record, std::string_view instance_name) {
+  const auto [found, is_new] = tasks_.emplace(record.thread(), static_cast<std::uint32_t>(names_.tasks.size()));
   if (is_new) {
-    names_.tasks.push_back({pid, std::string(comm)});
+    names_.tasks.push_back({record.pid, std::string(record.comm), record.instance, std::string(instance_name)});
     shared_names_.reset();
-  } else if (StoreTask& task = names_.tasks[found->second]; task.comm != comm && comm != "<...>") {
-    task.comm = comm;
+  } else if (StoreTask& task = names_.tasks[found->second]; task.comm != record.comm && record.comm != "<...>") {
+    task.comm = record.comm;
     shared_names_.reset();
   }
   return found->second;
@@ -101,13 +108,13 @@ bool StoreBuilder::has_room(std::uint64_t time_ns, std::uint32_t cpu) const {
   return open_->rows() < kChunkRows && time_ns - open_->base_ns <= ~0u && (knows_cpu || open_->cpus.size() < 255);
 }
 
-bool StoreBuilder::add(const TypedRecord& record) {
+bool StoreBuilder::add(const TypedRecord& record, std::string_view instance_name) {
   if (rows() == kNoRow - 1) return false;
   const std::uint64_t names_bytes = kTaskBytes * names_.tasks.size() + sizeof(StoreGap) * names_.gaps.size();
   if (sealed_bytes_ + open_->payload.size() + names_bytes > most_bytes_) return false;
   const EventState& event = event_of(*record.event);
   if (event.index > 0xffff) return false;
-  const std::uint32_t task = task_of(record.pid, record.comm);
+  const std::uint32_t task = task_of(record, instance_name);
   if (record.time_ns < last_ns_ && rows() != 0) ++moved_;
   const std::uint64_t time_ns = rows() == 0 ? record.time_ns : std::max(record.time_ns, last_ns_);
   last_ns_ = time_ns;

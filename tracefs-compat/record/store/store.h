@@ -9,6 +9,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 #include <vector>
 
@@ -21,6 +22,10 @@ namespace kevt::record {
 struct StoreTask {
   std::int32_t pid = 0;
   std::string comm;
+  std::uint32_t instance = 0;     // as TypedRecord::instance
+  std::string instance_name = {};  // empty: the top one
+
+  std::string title() const;  // "python3-4711", "web1: python3-4711"
 };
 
 // Records that were lost on a CPU between two that are there.
@@ -85,8 +90,8 @@ class StoreBuilder {
  public:
   // `most_bytes`: of memory, for all that is added; a few of them may be more.
   explicit StoreBuilder(std::uint64_t most_bytes = ~0ull);
-  // Times that go backwards become the last one's. False: there is no room for it, or 2^32 - 1 records are there.
-  bool add(const TypedRecord& record);
+  // Times that go backwards become the last one's. `instance_name`: of the record's instance. False: there is no room for it, or 2^32 - 1 records are there.
+  bool add(const TypedRecord& record, std::string_view instance_name = {});
   Row rows() const { return open_->first_row + open_->rows(); }
   std::uint64_t cut_records() const { return cut_; }      // longer than kMaxStoredBytes
   std::uint64_t moved_records() const { return moved_; }  // came too late
@@ -98,7 +103,7 @@ class StoreBuilder {
     std::uint32_t index = 0;
   };
   const EventState& event_of(const EventFormat& format);
-  std::uint32_t task_of(std::int32_t pid, std::string_view comm);
+  std::uint32_t task_of(const TypedRecord& record, std::string_view instance_name);
   bool has_room(std::uint64_t time_ns, std::uint32_t cpu) const;
   void start_chunk();
   void seal();
@@ -114,7 +119,7 @@ class StoreBuilder {
   StoreNames names_;
   std::shared_ptr<const StoreNames> shared_names_;  // empty: names_ changed
   std::unordered_map<const EventFormat*, EventState> events_;
-  std::unordered_map<std::int32_t, std::uint32_t> tasks_;
+  std::unordered_map<std::uint64_t, std::uint32_t> tasks_;  // by TypedRecord::thread()
   std::vector<std::uint64_t> last_on_cpu_;
   SlicePairs pairs_;
   std::uint64_t last_ns_ = 0;
