@@ -223,6 +223,7 @@ QStringList Hands::measured() {
 QStringList Hands::obey(const QStringList& words) {
   const QString& what = words[0];
   const QStringList rest = words.mid(1);
+  if (what == "open") return window_.openTrace(rest.value(0)), ok();
   if (what == "start") return window_.startTarget(rest), afterStart();
   if (what == "beside") return window_.target().setWithKernel(rest.value(0)), ok();
   if (what == "follow") return window_.target().setFollowing(true), ok();

@@ -141,12 +141,11 @@ class Proxy:
     def _serve(self, client):
         with client, client.makefile("rb") as requests:
             try:
-                server = socket.create_connection(("127.0.0.1", self.server_port))
-            except OSError:
+                with socket.create_connection(("127.0.0.1", self.server_port)) as server, server.makefile("rb") as answers:
+                    while self._pass_one(client, requests, server, answers):
+                        pass
+            except (OSError, ValueError):  # an end is gone, maybe in the middle of an answer
                 return
-            with server, server.makefile("rb") as answers:
-                while self._pass_one(client, requests, server, answers):
-                    pass
 
     def _pass_one(self, client, requests, server, answers):
         head, length = self._head(requests)
@@ -154,10 +153,7 @@ class Proxy:
             return False
         body = requests.read(length)
         what = self.rule(head.decode("latin-1"))
-        try:
-            server.sendall(head + (body[:length // 2] if what == "half" else body))
-        except OSError:
-            return False
+        server.sendall(head + (body[:length // 2] if what == "half" else body))
         if what == "half":
             return False
         answer, length = self._head(answers)

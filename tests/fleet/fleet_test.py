@@ -154,6 +154,19 @@ class FleetTest(unittest.TestCase):
         self.assertIn(str(len([line for line in lines if " opened: " in line])), counted)
         self.assertEqual({one["host"] for one in self.balance()}, {"web1", "web2", "db1"})
 
+    def test_the_window_shows_all_hosts(self):
+        hands = os.environ.get("KEVT_GUI_HANDS")
+        if not hands:
+            self.skipTest("there is no window")
+        for host in ("web1", "web2"):
+            kevtrace("fleet", "ship", self.address, record(self.path(host + ".dat"), 20), "--as", host)
+        wanted = kevtrace("report", self.address)[0].splitlines()
+        orders = f"open\t{self.address}\nwait\t{len(wanted)}\nlines\n"
+        done = subprocess.run([hands], input=orders.encode(), capture_output=True, timeout=120)
+        shown = [line for line in done.stdout.decode(errors="surrogateescape").splitlines() if "python3" in line]
+        without_names = [re.sub(r"/nowhere/.*", "", line) for line in shown]
+        self.assertEqual(without_names, [re.sub(r"/nowhere/.*", "", line) for line in wanted])
+
     def test_two_servers_share_the_hosts(self):
         other = ClickHouse(self.program, os.path.join(self.folder, "two"))
         self.addCleanup(other.stop)

@@ -1,0 +1,163 @@
+"""./kev soak --fleet: hosts that record and ship while shippers, tracers and the server are killed and connections cut, at
+random with a printed seed. At the end every hit of every host must be accounted for, and no record be there twice.
+
+    KEVTRACE=… python3 soak.py [--seconds N] [--hosts N] [--seed N]
+"""
+import argparse
+import glob
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from clickhouse import ClickHouse, Proxy, server_program
+
+KEVTRACE = os.environ["KEVTRACE"]
+PROGRAM = """import os, sys, time
+end = time.monotonic() + float(sys.argv[1])
+while time.monotonic() < end:
+    for i in range(40): os.close(os.open("/etc/passwd", 0))
+    time.sleep(0.01)
+"""
+EVENTS = ["-e", "p:opened libc:open64 path=+0(%di):string", "-e", "r:got libc:open64 $retval:s32"]
+
+
+def kevtrace(*words, **options):
+    return subprocess.run([KEVTRACE, *words], capture_output=True, text=True, **options)
+
+
+class Host:
+    """Records one file after the other into its spool, and ships it."""
+
+    def __init__(self, folder, name, address):
+        self.name, self.address, self.spool = name, address, os.path.join(folder, name)
+        os.mkdir(self.spool)
+        self.tracer = self.shipper = None
+        self.runs = 0
+
+    def go_on(self, random_, left):
+        if self.tracer is None or self.tracer.poll() is not None:
+            self.runs += 1
+            seconds = min(random_.uniform(1, 8), left)
+            self.tracer = subprocess.Popen(
+                [KEVTRACE, "run", "-q", "-o", f"{self.spool}/{self.runs}.dat", *EVENTS, "--", "/usr/bin/python3", "-S", "-c", PROGRAM, str(seconds)],
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        if self.shipper is None or self.shipper.poll() is not None:
+            self.shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, self.spool, "--follow", "--as", self.name],
+                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def kill_tracer(self):
+        """The process that records: its copy finishes the trace (FILE.rest.dat)."""
+        try:
+            with open(f"/proc/{self.tracer.pid}/task/{self.tracer.pid}/children") as children:
+                os.kill(int(children.read().split()[0]), signal.SIGKILL)
+        except (OSError, IndexError):
+            return False
+        return True
+
+    def kill_shipper(self):
+        self.shipper.kill()
+        self.shipper.wait()
+        return True
+
+    def stop(self):
+        self.kill_shipper()
+        self.tracer.wait(120)
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--seconds", type=float, default=120)
+    options.add_argument("--hosts", type=int, default=12)
+    options.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(31))
+    options = options.parse_args()
+    print(f"fleet soak: {options.hosts} hosts, {options.seconds:.0f} s, --seed {options.seed}", flush=True)
+    program = server_program()
+    if program is None:
+        sys.exit("there is no ClickHouse server")
+    with tempfile.TemporaryDirectory() as folder:
+        server = ClickHouse(program, os.path.join(folder, "server"))
+        try:
+            sys.exit(soak(server, folder, options))
+        finally:
+            server.stop()
+
+
+def soak(server, folder, options):
+    chance = random.Random(options.seed)
+    calm = [False]
+    done = {"cut connections": 0, "answers that never came": 0, "killed shippers": 0, "killed tracers": 0, "killed servers": 0}
+
+    def rule(head):
+        if calm[0] or "INSERT" not in head:
+            return None
+        drawn = chance.random()
+        if drawn < 0.05:
+            done["cut connections"] += 1
+            return "half"
+        if drawn < 0.10:
+            done["answers that never came"] += 1
+            return "no answer"
+        return None
+
+    proxy = Proxy(server.port, rule)
+    address = proxy.address()
+    made = kevtrace("fleet", "init", server.address())
+    if made.returncode:
+        return made.stderr
+    hosts = [Host(folder, f"host{n}", address) for n in range(options.hosts)]
+    end = time.monotonic() + options.seconds
+    while (left := end - time.monotonic()) > 0:
+        for host in hosts:
+            host.go_on(chance, left)
+        time.sleep(chance.uniform(0.05, 0.5))
+        drawn, host = chance.random(), chance.choice(hosts)
+        if drawn < 0.5:
+            done["killed shippers"] += host.kill_shipper()
+        elif drawn < 0.75:
+            done["killed tracers"] += host.kill_tracer()
+        elif drawn < 0.80:
+            server.kill()
+            time.sleep(chance.uniform(0, 2))
+            server.start()
+            done["killed servers"] += 1
+    for host in hosts:
+        host.stop()
+    calm[0] = True
+    return settle(server, hosts, done)
+
+
+def settle(server, hosts, done):
+    """Ships what is left, and adds up."""
+    wrong = []
+    for host in hosts:
+        for _ in range(3):
+            shipped = kevtrace("fleet", "ship", server.address(), host.spool, "--as", host.name)
+            if shipped.returncode == 0:
+                break
+        else:
+            wrong.append(f"{host.name}: {shipped.stderr}")
+    print(", ".join(f"{count} {what}" for what, count in done.items()), flush=True)
+    checked = kevtrace("fleet", "check", server.address(), "-f", "json")
+    balance = json.loads(checked.stdout or "[]")
+    wrong += [f"does not hold: {one}" for one in balance if not one["holds"] or one["twice"]]
+    if checked.returncode:
+        wrong.append(checked.stderr)
+    rows = sum(one["rows"] for one in balance)
+    files = [file for host in hosts for file in glob.glob(host.spool + "/*.dat")]
+    records = sum(len(kevtrace("report", file, "--columns", "time", errors="surrogateescape").stdout.splitlines()) for file in files)
+    exact = sum(one["exact"] for one in balance)
+    print(f"{len(files)} recordings of {len(hosts)} hosts: rows {rows}, records in the files {records}; {exact} of {len(balance)} balances are exact to the last hit")
+    if rows != records or not rows:
+        wrong.append("rows and records differ")
+    for one in wrong:
+        print(one)
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    main()
