@@ -102,18 +102,23 @@ class Shipping {
 
   bool ship(const std::string& path) {
     const Stamp now = stamp_of(path);
-    if (const auto done = done_.find(path); done != done_.end() && done->second == now) return true;
+    if (const auto done = done_.find(path); done != done_.end() && done->second.stamp == now) {
+      is_whole_ = is_whole_ && done->second.is_whole;
+      return true;
+    }
     fleet::Shipper shipper(servers_, path, options_.host);
     const auto shipped = shipper.ship();
     if (!shipped) {
-      is_whole_ = false;
+      const bool is_none = shipped.error().errno_value() == ENOTSUP;  // a copy, which stays one
+      if (is_none) done_[path] = {now, true};
+      is_whole_ = is_whole_ && is_none;
       tell(path, shipped.error().message());
       return false;
     }
-    told_.erase(path);
     is_whole_ = is_whole_ && shipped->is_whole;
     for (const std::string& problem : shipped->problems) tell(path, path + ": " + problem);
-    if (shipped->is_whole) done_[path] = now;
+    if (shipped->problems.empty()) told_.erase(path);
+    if (!shipped->is_held_back) done_[path] = {now, shipped->is_whole};
     if (shipped->sent_now || shipped->is_whole || !options_.follow)
       report_.status(fmt::format("{}: {} records shipped as {}, {} of {} are there{}", path, shipped->sent_now,
                                  shipper.host(), shipped->rows, shipped->in_recording,
@@ -121,18 +126,23 @@ class Shipping {
     return true;
   }
 
-  // Once, as long as it stays so.
+  // Once, as long as it stays so; numbers in it may change.
   void tell(const std::string& path, const std::string& message) {
-    if (told_[path] == message) return;
-    told_[path] = message;
+    std::string words = message;
+    std::erase_if(words, [](char c) { return c >= '0' && c <= '9'; });
+    if (!told_[path].insert(words).second) return;
     report_.error(message);
   }
 
   Servers& servers_;
   const FleetOptions& options_;
   const Reporter& report_;
-  std::map<std::string, std::string> told_;
-  std::map<std::string, Stamp> done_;
+  struct Done {
+    Stamp stamp;
+    bool is_whole = false;
+  };
+  std::map<std::string, std::set<std::string>> told_;  // by path
+  std::map<std::string, Done> done_;                   // by path
   bool is_whole_ = true;
 };
 
@@ -161,7 +171,7 @@ int list_sessions(Servers& servers, const fleet::Address& address, const FleetOp
   nlohmann::json all = nlohmann::json::array();
   for (const auto& server : servers) {
     auto schema = fleet::check_schema(*server);
-    auto sessions = schema ? fleet::find_sessions(*server, address, false) : std::unexpected(schema.error());
+    auto sessions = schema ? fleet::find_sessions(*server, address) : std::unexpected(schema.error());
     auto counts = sessions ? fleet::find_counts(*server, address) : std::unexpected(sessions.error());
     if (!counts) {
       report.error(counts.error());
@@ -254,6 +264,13 @@ int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
   const auto address = fleet::parse_address(options.address);
   if (!address) {
     report.error(address.error());
+    return kUsage;
+  }
+  using Task = FleetOptions::Task;
+  if (!address->hosts.empty() && (options.task == Task::Init || options.task == Task::Ship)) {
+    report.error(
+        fmt::format("`{}` names hosts, which init and ship do not take; --as HOST files records under another name",
+                    options.address));
     return kUsage;
   }
   auto servers = servers_of(*address);

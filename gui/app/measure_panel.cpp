@@ -156,10 +156,7 @@ void MeasurePanel::start() {
           result.events.push_back(std::move(line));
         }
         for (std::uint32_t i = 0; i < tasks.size(); ++i)
-          if (tasks[i])
-            result.tasks.push_back({QString::fromStdString(view.names().tasks[i].title()),
-                                    tasks[i],
-                                    {}});
+          if (tasks[i]) result.tasks.push_back({QString::fromStdString(view.names().tasks[i].title()), tasks[i], {}});
         std::ranges::sort(result.tasks, std::greater<>(), &Result::Line::count);
         return result;
       },

@@ -248,7 +248,8 @@ QString Lane::name(const record::StoreNames& names) const {
       return QStringLiteral("cpu:%1").arg(id);
     case Kind::Task:
       return QStringLiteral("task:%1%2")
-          .arg(names.tasks[id].instance ? QString::fromStdString(names.tasks[id].instance_name) + QLatin1Char(':') : QString())
+          .arg(names.tasks[id].instance ? QString::fromStdString(names.tasks[id].instance_name) + QLatin1Char(':')
+                                        : QString())
           .arg(names.tasks[id].pid);
     case Kind::Event:
       return QStringLiteral("event:") + event_name(*names.events[id]);

@@ -116,10 +116,13 @@ class Proxy:
     None          it is passed on
     "half"        the server gets half of the body, then both ends are cut
     "no answer"   the server gets all of it; its answer is thrown away, and the client is cut off
+    "error"       the server gets nothing, and the client the answer that something went wrong
+
+    `bodies`: what the client has asked, one after the other.
     """
 
     def __init__(self, port, rule):
-        self.server_port, self.rule = port, rule
+        self.server_port, self.rule, self.bodies = port, rule, []
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.port = self.listening.getsockname()[1]
         threading.Thread(target=self._accept, daemon=True).start()
@@ -152,7 +155,11 @@ class Proxy:
         if not head:
             return False
         body = requests.read(length)
+        self.bodies.append(body)
         what = self.rule(head.decode("latin-1"))
+        if what == "error":
+            client.sendall(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 28\r\n\r\nDB::Exception: out of luck\r\n")
+            return True
         server.sendall(head + (body[:length // 2] if what == "half" else body))
         if what == "half":
             return False

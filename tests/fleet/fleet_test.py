@@ -112,6 +112,29 @@ class FleetTest(unittest.TestCase):
         first, last = (re.search(r" (\d+\.\d{6}): ", line)[1] for line in kevtrace("report", self.recording)[0].splitlines()[10:70:59])
         self.assert_same("report", "X", "--from", first, "--to", last)
 
+    def test_filters_and_times_are_asked_of_the_server(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        proxy = Proxy(self.server.port, lambda head: None)
+        self.addCleanup(proxy.close)
+        kevtrace("report", proxy.address(self.database), "-F", 'opened: path ~ "/etc/*"', "--to", "99999999.5")
+        pages = [body.decode() for body in proxy.bodies if b"FROM " + self.database.encode() + b".event_" in body]
+        self.assertTrue(pages)
+        for page in pages:
+            self.assertIn("startsWith(`f_path`, '/etc/')", page)
+            self.assertNotIn("_got_", page)
+
+    def test_a_page_that_fails_is_no_answer(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        fails = [False]
+
+        def rule(head):
+            fails[0] = not fails[0] and "wait_end_of_query" in head and len(proxy.bodies) > 1 and b".event_" in proxy.bodies[-1]
+            return "error" if fails[0] else None
+
+        proxy = Proxy(self.server.port, rule)
+        self.addCleanup(proxy.close)
+        self.assertIn("out of luck", kevtrace("report", proxy.address(self.database), status=1)[1])
+
     def test_every_kind_of_field_comes_back(self):
         recording = self.path("kinds.dat")
         kevtrace("run", "-q", "--stack", "-o", recording, "-e", "p:a libc:getenv name=+0(%di):string first=+0(%di):char n=%di:x64 few=+0(%di):u8[4] where=%ip:symbol "
@@ -330,6 +353,41 @@ class FleetTest(unittest.TestCase):
         kevtrace("convert", self.recording, copy)
         self.assertIn("would be there twice", kevtrace("fleet", "ship", self.address, copy, status=1)[1])
         self.assertEqual(self.rows(), 0)
+
+    def test_a_recording_has_one_name(self):
+        kevtrace("fleet", "ship", self.address, self.recording, "--as", "web1")
+        self.assertIn("as `web1`", kevtrace("fleet", "ship", self.address, self.recording, "--as", "web2", status=1)[1])
+        self.assertEqual(self.rows(), self.recorded())
+        self.assertIn("names hosts", kevtrace("fleet", "ship", self.address + "/web1", self.recording, status=2)[1])
+
+    def test_a_flight_recording_is_shipped_when_it_is_finished(self):
+        path = self.path("flight.dat")
+        program = 'import os, sys\nfor line in sys.stdin:\n for i in range(30000): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
+        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "--overwrite", "--buffer", "256", "-o", path, "-e", OPENS, "--", "/usr/bin/python3", "-S", "-c", program],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(tracer.stdout.close)
+        tracer.stdin.write(b"go\n")
+        tracer.stdin.flush()
+        tracer.stdout.readline()
+        self.assertIn("when it is finished", kevtrace("fleet", "ship", self.address, path, status=1)[1])
+        tracer.stdin.close()
+        self.assertEqual(tracer.wait(60), 0)
+        kevtrace("fleet", "ship", self.address, path)
+        self.assertLess(self.recorded(path), 30000)
+        self.assert_same("report", "X", recording=path)
+        self.assertTrue(all(one["holds"] and one["exact"] for one in self.balance()))
+
+    def test_what_others_wrote_into_the_database(self):
+        """Names of tables are checked, a row that cannot be is told, and nothing hangs."""
+        kevtrace("fleet", "ship", self.address, self.recording)
+        self.server.ask(f"INSERT INTO {self.database}.kevt_counts (session, host, event, table, recorded, has_totals) VALUES "
+                        f"('x', 'evil', 'a/b', 'event_x WHERE 0 UNION ALL SELECT 1, 2, 3', 5, 1)")
+        out, _ = kevtrace("fleet", "check", self.address, status=1)
+        self.assertRegex(out, r"(?m)^evil a/b: rows 0 ")
+        table = self.server.ask(f"SELECT name FROM system.tables WHERE database = '{self.database}' AND name LIKE 'event\\_%\\_got\\_%'").strip()
+        self.server.ask(f"INSERT INTO {self.database}.{table} (host, session, time, seq) SELECT host, session, 9223372036854775807, 1 "
+                        f"FROM {self.database}.{table} LIMIT 1")
+        self.assertEqual(kevtrace("report", self.address)[0], kevtrace("report", self.recording)[0])
 
     def test_one_process_at_a_time_ships_a_file(self):
         import fcntl

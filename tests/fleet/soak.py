@@ -8,6 +8,7 @@ import glob
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -79,12 +80,15 @@ def main():
     program = server_program()
     if program is None:
         sys.exit("there is no ClickHouse server")
-    with tempfile.TemporaryDirectory() as folder:
-        server = ClickHouse(program, os.path.join(folder, "server"))
-        try:
-            sys.exit(soak(server, folder, options))
-        finally:
-            server.stop()
+    folder = tempfile.mkdtemp(prefix="kevtrace-fleet-")
+    server = ClickHouse(program, os.path.join(folder, "server"))
+    try:
+        wrong = soak(server, folder, options)
+    finally:
+        server.stop()
+    if wrong:
+        sys.exit("the files stay in " + folder)
+    shutil.rmtree(folder)
 
 
 def soak(server, folder, options):

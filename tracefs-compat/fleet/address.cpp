@@ -1,5 +1,6 @@
 #include "tracefs-compat/fleet/address.h"
 
+#include <arpa/inet.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -28,8 +29,9 @@ Error wrong_address(std::string_view text, std::string_view why) {
 }
 
 bool is_loopback(std::string_view host) {
-  return host == "localhost" || host == "[::1]" ||
-         (host.starts_with("127.") && host.find_first_not_of("0123456789.") == host.npos);
+  in_addr address = {};
+  if (host == "localhost" || host == "[::1]") return true;
+  return inet_pton(AF_INET, std::string(host).c_str(), &address) == 1 && ntohl(address.s_addr) >> 24 == 127;
 }
 
 bool is_name(std::string_view text) {
@@ -81,8 +83,13 @@ Result<std::string> read_password(const std::string& path) {
   return text.substr(0, text.find('\n'));
 }
 
+std::string named_keys() {
+  const char* named = std::getenv("KEVTRACE_FLEET");
+  return named == nullptr ? "" : named;
+}
+
 std::vector<std::string> places_of_keys() {
-  if (const char* named = std::getenv("KEVTRACE_FLEET"); named != nullptr && *named != 0) return {named};
+  if (const std::string named = named_keys(); !named.empty()) return {named};
   std::vector<std::string> out;
   const char* config = std::getenv("XDG_CONFIG_HOME");
   const char* home = std::getenv("HOME");
@@ -94,12 +101,18 @@ std::vector<std::string> places_of_keys() {
   return out;
 }
 
+std::string_view trimmed(std::string_view text) {
+  constexpr std::string_view kBlanks = " \t\r";
+  const auto first = text.find_first_not_of(kBlanks);
+  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
+}
+
 Result<HttpKeys> parse_keys(const std::string& path, std::string_view text) {
   HttpKeys keys;
   unsigned number = 0;
   for (const auto part : std::views::split(text, '\n')) {
     ++number;
-    const std::string_view line(part);
+    const std::string_view line = trimmed(std::string_view(part));
     const auto blank = line.find_first_of(" \t");
     const std::string_view word = line.substr(0, blank);
     if (word.empty() || word.starts_with('#')) continue;
@@ -128,6 +141,9 @@ bool is_address(std::string_view text) { return text.starts_with(kTls) || text.s
 Result<Address> parse_address(std::string_view text) {
   const bool is_plain = text.starts_with(kPlain);
   if (!is_address(text)) return std::unexpected(wrong_address(text, "this is no address of a fleet"));
+  if (text.find('@') != text.npos)
+    return std::unexpected(
+        Error("an address names no user: users and passwords stand in fleet.conf (`kevtrace help fleet`)"));
   std::vector<std::string_view> parts;
   for (const auto part : std::views::split(text.substr(is_plain ? kPlain.size() : kTls.size()), '/'))
     parts.emplace_back(part);
@@ -163,8 +179,7 @@ Result<HttpKeys> read_keys() {
     struct stat status = {};
     auto text = read_whole(path, status);
     if (text) return parse_keys(path, *text);
-    const bool is_named = std::getenv("KEVTRACE_FLEET") != nullptr;
-    if (is_named || text.error().errno_value() != ENOENT) return std::unexpected(text.error());
+    if (!named_keys().empty() || text.error().errno_value() != ENOENT) return std::unexpected(text.error());
   }
   return HttpKeys{};
 }

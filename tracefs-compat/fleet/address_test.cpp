@@ -37,7 +37,9 @@ TEST(AddressTest, SaysWhatIsWrong) {
   EXPECT_THAT(why("ch:///kev"), HasSubstr("names no server"));
   EXPECT_THAT(why("ch://host:0/kev"), HasSubstr("names no server"));
   EXPECT_THAT(why("ch://host:99999/kev"), HasSubstr("names no server"));
-  EXPECT_THAT(why("ch://a@b/kev"), HasSubstr("names no server"));
+  EXPECT_THAT(why("ch://a:s3cret@b/kev"), HasSubstr("names no user"));
+  EXPECT_THAT(why("ch://a:s3cret@b/kev"), testing::Not(HasSubstr("s3cret")));
+  EXPECT_THAT(why("ch+http://127.0.0.1.5/kev"), HasSubstr("without TLS")) << "it is a name";
   EXPECT_THAT(why("ch://host/kev;DROP"), HasSubstr("letters, digits"));
   EXPECT_THAT(why("ch+http://example.org/kev"), HasSubstr("without TLS"));
   EXPECT_THAT(why("ch+http://127.0.0.1.example.org/kev"), HasSubstr("without TLS"));

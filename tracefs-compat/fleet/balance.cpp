@@ -5,6 +5,8 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "tracefs-compat/fleet/catalogue.h"
@@ -37,13 +39,18 @@ Result<RowsBySession> count_rows(Server& server, const Address& address, const s
 
 class Books {
  public:
-  Books(Server& server, const Address& address) : server_(server), address_(address) {}
+  // A recording and its rest are balanced together, so those of a host are all looked at.
+  Books(Server& server, const Address& address) : server_(server), address_(address), wanted_(address.session) {
+    address_.session.clear();
+  }
 
   Result<std::vector<EventBalance>> close() {
-    for (Session& one : KEVT_TRY(find_sessions(server_, address_, false))) sessions_[one.id] = std::move(one);
+    for (Session& one : KEVT_TRY(find_sessions(server_, address_))) sessions_[one.id] = std::move(one);
+    tables_ = KEVT_TRY(find_tables(server_));
     for (const EventCounts& one : KEVT_TRY(find_counts(server_, address_))) KEVT_TRY(enter(one));
     std::vector<EventBalance> out;
-    for (auto& [key, sum] : sums_) out.push_back(balanced(sum));
+    for (auto& [key, sum] : sums_)
+      if (sum.is_meant) out.push_back(balanced(sum));
     return out;
   }
 
@@ -52,7 +59,7 @@ class Books {
     EventBalance made;
     std::uint64_t in_recording = 0, shipped = 0;
     record::EventTotals totals;
-    bool has_totals = false;
+    bool has_totals = false, has_rest = false, is_whole = true, is_meant = false;
     std::int64_t checkpoint = 0;
   };
 
@@ -75,11 +82,15 @@ class Books {
     sum.in_recording += one.in_recording;
     sum.shipped += one.shipped;
     sum.checkpoint = std::max(sum.checkpoint, one.checkpoint);
+    sum.has_rest = sum.has_rest || one.session != first;
+    sum.is_meant = sum.is_meant || one.session.starts_with(wanted_);
+    const auto session = sessions_.find(one.session);
+    sum.is_whole = sum.is_whole && session != sessions_.end() && session->second.is_whole;
     if (one.has_totals) {
       sum.totals = one.totals;
       sum.has_totals = true;
     }
-    if (one.table.empty()) return {};  // there was no record
+    if (!tables_.contains(one.table)) return {};  // there was no record
     auto table = rows_.find(one.table);
     if (table == rows_.end())
       table = rows_.emplace(one.table, KEVT_TRY(count_rows(server_, address_, one.table))).first;
@@ -93,13 +104,15 @@ class Books {
     EventBalance& out = sum.made;
     const record::EventTotals& totals = sum.totals;
     out.checkpoint = utc_text(sum.checkpoint);
-    out.is_exact = sum.has_totals;
     // A shipper that was killed has shipped more than it could note; of what it has noted nothing may be missing.
     const std::uint64_t at_least = std::min(sum.shipped, sum.in_recording);
+    out.is_exact = sum.has_totals || sum.is_whole;
     out.spooled = sum.in_recording - std::clamp(out.rows, at_least, sum.in_recording);
-    out.recorded = sum.has_totals ? totals.recorded - std::min(totals.overwritten, totals.recorded)
-                                  : std::max(sum.in_recording, out.rows);
-    out.spool_lost = out.recorded - std::min(sum.in_recording, out.recorded);
+    out.recorded = std::max(sum.in_recording, out.rows);
+    if (sum.has_totals) out.recorded = totals.recorded - std::min(totals.overwritten, totals.recorded);
+    // Of a process that was killed, records that count as lost may have reached the file (ADR 0041).
+    if (sum.has_rest) out.recorded = std::clamp(sum.in_recording, out.recorded, out.recorded + totals.lost);
+    if (sum.has_totals) out.spool_lost = out.recorded - std::min(sum.in_recording, out.recorded);
     out.hits = totals.attempts;
     out.accounted =
         totals.recorded + totals.aggregated + totals.filtered + totals.lost + (totals.sees_misses ? totals.missed : 0);
@@ -107,7 +120,9 @@ class Books {
   }
 
   Server& server_;
-  const Address& address_;
+  Address address_;
+  std::string wanted_;  // how the id of a recording begins
+  std::set<std::string> tables_;
   std::map<std::string, Session> sessions_;
   std::map<std::string, RowsBySession> rows_;  // by table
   std::map<std::tuple<std::string, std::string, std::string>, Sum> sums_;

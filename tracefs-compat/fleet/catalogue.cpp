@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <charconv>
 
 #include "tracefs-compat/fleet/row_binary.h"
+#include "tracefs-compat/fleet/shape.h"
 
 namespace kevt::fleet {
 namespace {
@@ -19,11 +21,11 @@ constexpr const char* kSteps[kSchemaVersion][4] = {
      "cpus UInt32, wall_offset Int64, first Int64, last Int64, whole UInt8, instances Array(String), notes String, "
      "comms String, checkpoint Int64) ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (host, id)",
      "CREATE TABLE IF NOT EXISTS {}.kevt_events (session String, system String, name String, table String, format "
-     "String, position UInt32, host String) ENGINE = ReplacingMergeTree() ORDER BY (session, position)",
+     "String, position UInt32, host String) ENGINE = ReplacingMergeTree() ORDER BY (host, session, position)",
      "CREATE TABLE IF NOT EXISTS {}.kevt_counts (session String, host String, event String, table String, has_totals "
      "UInt8, hits UInt64, recorded UInt64, aggregated UInt64, filtered UInt64, lost UInt64, missed UInt64, "
      "sees_misses UInt8, faults UInt64, overwritten UInt64, in_recording UInt64, shipped UInt64, checkpoint Int64) "
-     "ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (session, event)"},
+     "ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (host, session, event)"},
 };
 
 constexpr const char* kSessionColumns =
@@ -100,7 +102,7 @@ Session read_session(RowReader& rows) {
   one.first_ns = rows.number<std::int64_t>();
   one.last_ns = rows.number<std::int64_t>();
   one.is_whole = rows.number<std::uint8_t>() != 0;
-  one.instances = rows.texts();
+  one.instances = rows.texts(record::kMostInstances);
   one.notes = rows.text();
   one.comms = rows.text();
   one.checkpoint = rows.number<std::int64_t>();
@@ -142,9 +144,21 @@ Result<std::vector<Row>> rows_of(Server& server, const std::string& sql, Row (*r
   const std::string answer = KEVT_TRY(server.ask(sql));
   RowReader rows(answer);
   std::vector<Row> out;
-  while (!rows.at_end() && out.size() < kMostRows) out.push_back(read(rows));
+  while (!rows.at_end()) {
+    if (out.size() == kMostRows)
+      return std::unexpected(Error(
+          fmt::format("{} has more than {} rows of that; name hosts behind the database", server.url(), kMostRows)));
+    out.push_back(read(rows));
+  }
   if (!rows.good()) return std::unexpected(no_sense(server));
   return out;
+}
+
+std::string question_of_sessions(const Server& server, std::string_view condition) {
+  std::string columns = kSessionColumns;
+  columns.replace(columns.find("notes, comms"), 12, "'' AS n, '' AS c");
+  return fmt::format("SELECT {} FROM {}.kevt_sessions FINAL WHERE {} ORDER BY host, first, id FORMAT RowBinary",
+                     columns, server.database(), condition);
 }
 
 }  // namespace
@@ -215,13 +229,35 @@ Result<void> put_counts(Server& server, const std::vector<EventCounts>& counts) 
 
 std::string chosen(const Address& address) { return conditions(address, "session"); }
 
-Result<std::vector<Session>> find_sessions(Server& server, const Address& address, bool with_notes) {
-  std::string columns = kSessionColumns;
-  if (!with_notes) columns.replace(columns.find("notes, comms"), 12, "'' AS n, '' AS c");
-  return rows_of(server,
-                 fmt::format("SELECT {} FROM {}.kevt_sessions FINAL WHERE {} ORDER BY host, first, id FORMAT RowBinary",
-                             columns, server.database(), conditions(address, "id")),
-                 &read_session);
+Result<std::vector<Session>> find_sessions(Server& server, const Address& address) {
+  return rows_of(server, question_of_sessions(server, conditions(address, "id")), &read_session);
+}
+
+Result<std::vector<Session>> sessions_with(Server& server, std::string_view id) {
+  return rows_of(server, question_of_sessions(server, "id = " + sql_text(id)), &read_session);
+}
+
+Result<void> find_notes(Server& server, Session& session) {
+  const std::string answer = KEVT_TRY(server.ask(fmt::format(
+      "SELECT notes, comms FROM {}.kevt_sessions FINAL WHERE host = {} AND id = {} LIMIT 1 FORMAT RowBinary",
+      server.database(), sql_text(session.host), sql_text(session.id))));
+  RowReader rows(answer);
+  session.notes = rows.text();
+  session.comms = rows.text();
+  if (!rows.good()) return std::unexpected(no_sense(server));
+  return {};
+}
+
+Result<std::set<std::string>> find_tables(Server& server) {
+  const std::string answer = KEVT_TRY(server.ask(
+      fmt::format("SELECT name FROM system.tables WHERE database = {} AND startsWith(name, {}) FORMAT RowBinary",
+                  sql_text(server.database()), sql_text(kTablesOfEvents))));
+  std::set<std::string> out;
+  RowReader rows(answer);
+  while (!rows.at_end())
+    if (const std::string_view name = rows.text(); is_table_of_events(name)) out.emplace(name);
+  if (!rows.good()) return std::unexpected(no_sense(server));
+  return out;
 }
 
 Result<std::vector<SessionEvent>> find_events(Server& server, std::string_view session) {

@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -63,9 +64,14 @@ Result<void> put_session(Server& server, const Session& session);
 Result<void> put_events(Server& server, const std::vector<SessionEvent>& events, std::string_view host);
 Result<void> put_counts(Server& server, const std::vector<EventCounts>& counts);
 
-// Those whose host matches the glob and, where one is named, with this id; by host and first record. `with_notes`: with
-// `notes` and `comms`, which may be long.
-Result<std::vector<Session>> find_sessions(Server& server, const Address& address, bool with_notes);
+// Those whose host matches the glob and, where one is named, with this id; by host and first record. Without `notes`
+// and `comms`, which may be long: find_notes() adds them.
+Result<std::vector<Session>> find_sessions(Server& server, const Address& address);
+Result<void> find_notes(Server& server, Session& session);
+// Those with this id, of whatever host.
+Result<std::vector<Session>> sessions_with(Server& server, std::string_view id);
+// Of these tables, those that are there.
+Result<std::set<std::string>> find_tables(Server& server);
 // The SQL condition on host and session that an address means.
 std::string chosen(const Address& address);
 

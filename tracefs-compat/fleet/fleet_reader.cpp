@@ -1,24 +1,21 @@
-// A lane for each event of each recording: a page of rows, sorted by the server. The lane with the earliest row is
-// read.
-//
-// A page is asked for by a span of time that is made longer or shorter until a page has some thousand rows: servers
-// that sort all rows behind a moment for a LIMIT would otherwise read a table once for each page.
+// A lane for each event of each recording (fleet_lane.h); the one with the earliest row is read. A lane stands in the
+// heap with the time from which on it may have rows until it is asked for the first one.
 #include "tracefs-compat/fleet/fleet_reader.h"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <charconv>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
-#include <tuple>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/catalogue.h"
 #include "tracefs-compat/fleet/filter_sql.h"
+#include "tracefs-compat/fleet/fleet_lane.h"
 #include "tracefs-compat/fleet/shape.h"
 #include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/print/trace_line.h"
@@ -30,129 +27,8 @@ namespace {
 
 using record::TypedRecord;
 
-constexpr std::uint32_t kRowsOfPage = 32'768;
-constexpr std::int64_t kFirstSpanNs = 1'000'000'000, kShortestSpanNs = 1'000, kLongestSpanNs = 1ll << 56;
+constexpr std::uint32_t kRowsOfPage = 32'768, kRowsInMemory = 1 << 20;
 constexpr std::size_t kMostFormats = 0xfff0;
-
-// Where a lane's row stands: rows are unique by it.
-struct RowKey {
-  std::int64_t time_ns = 0;
-  std::uint32_t cpu = 0;
-  std::string instance;
-  std::uint64_t seq = 0;
-  auto operator<=>(const RowKey&) const = default;
-};
-
-class Lane {
- public:
-  // `from`, `to`: what is wanted, since 1970, both included; `condition`: of SQL, on its rows.
-  Lane(Server& server, const Session& session, const record::EventFormat& event, std::string table, std::int64_t from,
-       std::int64_t to, std::string condition)
-      : server_(server),
-        session_(session),
-        event_(event),
-        table_(std::move(table)),
-        condition_(std::move(condition)),
-        next_from_(from),
-        to_(to) {}
-
-  const Session& session() const { return session_; }
-  const record::EventFormat& event() const { return event_; }
-  const RowHead& head() const { return head_; }
-  std::span<const std::uint8_t> record() const { return record_; }
-  bool at_end() const { return at_end_; }
-
-  // Goes to the next row.
-  Result<void> step() {
-    for (;;) {
-      if (!rows_ || rows_->at_end()) {
-        KEVT_TRY(fetch());
-        if (at_end_) return {};
-        continue;
-      }
-      if (!read_row(event_, *rows_, head_, record_))
-        return std::unexpected(Error(fmt::format("the rows of {} from {} make no sense", table_, server_.url())));
-      ++rows_in_page_;
-      RowKey key{head_.time_ns, head_.cpu, std::string(head_.instance), head_.seq};
-      if (last_ && key == *last_) continue;  // it was sent twice
-      last_ = std::move(key);
-      return {};
-    }
-  }
-
- private:
-  std::string where() const {
-    return fmt::format("{}.{} WHERE host = {} AND session = {}", server_.database(), table_, sql_text(session_.host),
-                       sql_text(session_.id));
-  }
-
-  // The next page with rows.
-  Result<void> fetch() {
-    while (!at_end_) {
-      if (rows_) advance();
-      if (rows_ && rows_in_page_ == 0) KEVT_TRY(skip_gap());
-      if (at_end_) break;
-      end_ = span_ns_ > std::numeric_limits<std::int64_t>::max() - next_from_ ? std::numeric_limits<std::int64_t>::max()
-                                                                              : next_from_ + span_ns_;
-      std::string sql =
-          fmt::format("SELECT {} FROM {} AND time >= {} AND time < {}", columns_of(event_), where(), next_from_, end_);
-      if (has_more_)
-        sql += fmt::format(" AND (time, cpu, instance, seq) > ({}, {}, {}, {})", last_->time_ns, last_->cpu,
-                           sql_text(last_->instance), last_->seq);
-      sql += fmt::format(" ORDER BY time, cpu, instance, seq LIMIT {} FORMAT RowBinary", kRowsOfPage);
-      page_ = KEVT_TRY(server_.ask(sql));
-      rows_.emplace(page_);
-      rows_in_page_ = 0;
-      if (!rows_->at_end()) return {};
-      has_more_ = false;
-    }
-    rows_.reset();
-    page_ = {};
-    return {};
-  }
-
-  // Behind the page that was read.
-  void advance() {
-    has_more_ = rows_in_page_ >= kRowsOfPage;
-    if (has_more_) {
-      next_from_ = last_->time_ns;
-      span_ns_ = std::max(span_ns_ / 2, kShortestSpanNs);
-      return;
-    }
-    next_from_ = end_;
-    if (rows_in_page_ < kRowsOfPage / 4) span_ns_ = std::min(span_ns_ * 2, kLongestSpanNs);
-  }
-
-  // To the next row, however far it is.
-  Result<void> skip_gap() {
-    const std::string answer = KEVT_TRY(server_.ask(
-        fmt::format("SELECT count(), min(time) FROM {} AND time >= {} FORMAT RowBinary", where(), next_from_)));
-    RowReader rows(answer);
-    const auto count = rows.number<std::uint64_t>();
-    const auto first = rows.number<std::int64_t>();
-    if (!rows.good()) return std::unexpected(Error("the answer of " + server_.url() + " makes no sense"));
-    at_end_ = count == 0 || first < next_from_;
-    next_from_ = first;
-    return {};
-  }
-
-  Server& server_;
-  const Session& session_;
-  const record::EventFormat& event_;
-  std::string table_, condition_;
-  std::int64_t next_from_;  // the next page begins there
-  std::int64_t to_;
-  std::int64_t span_ns_ = kFirstSpanNs;  // and is so long
-  std::int64_t end_ = 0;                 // of this page
-  bool has_more_ = false;                // the page was full: its span has more rows
-  std::string page_;
-  std::optional<RowReader> rows_;
-  std::uint32_t rows_in_page_ = 0;  // that were read
-  std::optional<RowKey> last_;
-  RowHead head_;
-  std::vector<std::uint8_t> record_;
-  bool at_end_ = false;
-};
 
 class FleetReader final : public record::RecordReader {
  public:
@@ -164,19 +40,22 @@ class FleetReader final : public record::RecordReader {
       auto server = KEVT_TRY(Server::make(url, address_.database, keys));
       servers_.push_back(std::make_unique<Server>(std::move(server)));
       KEVT_TRY(check_schema(*servers_.back()));
-      for (Session& one : KEVT_TRY(find_sessions(*servers_.back(), address_, true)))
+      for (Session& one : KEVT_TRY(find_sessions(*servers_.back(), address_)))
         sessions_.push_back({std::move(one), servers_.back().get(), 0});
     }
+    KEVT_TRY(look_for_doubles());
     if (sessions_.empty()) return std::unexpected(Error("no recording was shipped there that is meant"));
     if (sessions_.size() > record::kMostInstances)
       return std::unexpected(
           Error(fmt::format("{} recordings are meant, more than {}: name hosts or a recording behind the database",
                             sessions_.size(), record::kMostInstances)));
+    for (Chosen& one : sessions_) KEVT_TRY(find_notes(*one.server, one.session));
     if (sessions_.size() == 1)
       describe_one();
     else
       describe_several();
     for (const Chosen& one : sessions_) KEVT_TRY(describe_events(one));
+    problems_of_opening_ = problems_;
     rewind();
     return {};
   }
@@ -192,41 +71,41 @@ class FleetReader final : public record::RecordReader {
     rewind();
   }
 
+  // Nothing is asked of a server yet.
   void rewind() override {
     lanes_.clear();
     lanes_of_.clear();
     heap_.clear();
     given_ = nullptr;
-    problems_ = {};
+    has_failed_ = false;
+    problems_ = problems_of_opening_;
+    const auto rows = static_cast<std::uint32_t>(kRowsInMemory / std::max<std::size_t>(events_.size(), 1));
     for (const Event& one : events_) {
-      const auto condition = condition_of(one);
-      if (!condition) continue;
-      const std::int64_t to = wanted_.to_ns ? since_1970(*wanted_.to_ns) : std::numeric_limits<std::int64_t>::max();
-      const std::int64_t from = wanted_.from_ns ? since_1970(*wanted_.from_ns) : one.of->session.first_ns;
-      lanes_.push_back(std::make_unique<Lane>(*one.of->server, one.of->session, *one.format, one.table,
-                                              std::max(from, one.of->session.first_ns), to, *condition));
+      auto part = part_of(one);
+      if (!part) continue;
+      lanes_.push_back(std::make_unique<FleetLane>(*one.of->server, one.of->session, *one.format, one.table,
+                                                   *std::move(part), std::min(rows, kRowsOfPage)));
       lanes_of_[lanes_.back().get()] = one.of;
-      step(*lanes_.back());
-      if (!lanes_.back()->at_end() && !has_failed_) heap_.push_back(lanes_.back().get());
+      heap_.push_back(lanes_.back().get());
     }
     std::ranges::make_heap(heap_, is_later);
   }
 
   bool next(TypedRecord& out) override {
-    if (given_) {
-      step(*given_);
-      if (!given_->at_end() && !has_failed_) {
-        heap_.push_back(given_);
-        std::ranges::push_heap(heap_, is_later);
+    if (FleetLane* const lane = std::exchange(given_, nullptr)) step(*lane);
+    while (!heap_.empty() && !has_failed_) {
+      std::ranges::pop_heap(heap_, is_later);
+      FleetLane& lane = *heap_.back();
+      heap_.pop_back();
+      if (!lane.is_begun()) {
+        step(lane);
+        continue;
       }
-      given_ = nullptr;
+      given_ = &lane;
+      fill(lane, out);
+      return true;
     }
-    if (heap_.empty() || has_failed_) return false;
-    std::ranges::pop_heap(heap_, is_later);
-    given_ = heap_.back();
-    heap_.pop_back();
-    fill(*given_, out);
-    return true;
+    return false;
   }
 
  private:
@@ -242,35 +121,51 @@ class FleetReader final : public record::RecordReader {
   };
 
   std::int64_t since_1970(std::uint64_t ns) const {
-    constexpr auto kLatest = static_cast<std::uint64_t>(std::numeric_limits<std::int64_t>::max() / 2);
-    return static_cast<std::int64_t>(std::min(ns, kLatest)) + offset_ns_;
+    const auto latest = static_cast<std::uint64_t>(kLatestNs);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(ns, latest)) + offset_ns_, 0, kLatestNs);
   }
 
   // nullopt: no record of it is wanted.
-  std::optional<std::string> condition_of(const Event& one) const {
+  std::optional<FleetLane::Part> part_of(const Event& one) const {
     if (wanted_.instance && one.of->instance && one.of->instance != *wanted_.instance) return std::nullopt;
-    if (!wanted_.filters) return "1";
+    FleetLane::Part part{.from_ns = one.of->session.first_ns};
+    if (wanted_.from_ns) part.from_ns = std::max(part.from_ns, since_1970(*wanted_.from_ns));
+    if (wanted_.to_ns) part.to_ns = since_1970(*wanted_.to_ns);
+    if (!wanted_.filters) return part;
     const record::RecordFilters::Kept kept = wanted_.filters->kept_of(*one.format);
-    if (kept.all) return "1";
+    if (kept.all) return part;
     if (kept.filters.empty()) return std::nullopt;
-    std::string any;
+    part.condition.clear();
     for (const model::FilterExpr* filter : kept.filters)
-      any += (any.empty() ? "(" : " OR ") + sql_of(*filter, *one.format);
-    return any + ")";
+      part.condition += (part.condition.empty() ? "(" : " OR ") + sql_of(*filter, *one.format);
+    part.condition += ")";
+    return part;
   }
 
-  static bool is_later(const Lane* a, const Lane* b) {
-    const auto key = [](const Lane& one) {
-      return std::tuple(one.head().time_ns, one.head().cpu, one.head().instance, one.head().seq);
-    };
-    return key(*a) > key(*b);
+  static bool is_later(const FleetLane* a, const FleetLane* b) { return a->key() > b->key(); }
+
+  // To its next row, and back into the heap.
+  void step(FleetLane& lane) {
+    const auto done = lane.step();
+    if (!done) {
+      problems_.add(done.error().message());
+      has_failed_ = true;  // what follows would have gaps that nobody sees
+      return;
+    }
+    if (lane.at_end()) return;
+    heap_.push_back(&lane);
+    std::ranges::push_heap(heap_, is_later);
   }
 
-  void step(Lane& lane) {
-    auto done = lane.step();
-    if (done) return;
-    problems_.add(done.error().message());
-    has_failed_ = true;  // what follows would have gaps that nobody sees
+  // Nobody ships a recording under two names; if somebody did, every record of it would count twice.
+  Result<void> look_for_doubles() const {
+    std::set<std::string_view> seen;
+    for (const Chosen& one : sessions_)
+      if (!seen.insert(one.session.id).second)
+        return std::unexpected(Error(
+            fmt::format("the recording {} was shipped twice, as another host or to another server; name one of them",
+                        one.session.id)));
+    return {};
   }
 
   void describe_one() {
@@ -290,8 +185,8 @@ class FleetReader final : public record::RecordReader {
     for (const Chosen& one : sessions_) ++of_host[one.session.host];
     for (Chosen& one : sessions_) {
       const Session& session = one.session;
-      metadata_.instances.push_back(of_host[session.host] == 1 ? session.host
-                                                               : session.host + "/" + session.id.substr(0, 8));
+      const std::string host = record::words_of_file(session.host);
+      metadata_.instances.push_back(of_host[session.host] == 1 ? host : host + "/" + session.id.substr(0, 8));
       one.instance = static_cast<std::uint32_t>(metadata_.instances.size());
       auto own = std::make_shared<record::Metadata>();
       record::read_metadata_text(session.notes, *own);
@@ -335,18 +230,12 @@ class FleetReader final : public record::RecordReader {
 
   // A table is made when the first record comes.
   Result<bool> is_there(Server& server, const std::string& table) {
-    auto& known = tables_[&server];
-    if (known.empty()) {
-      const std::string answer = KEVT_TRY(server.ask(
-          fmt::format("SELECT name FROM system.tables WHERE database = {} AND startsWith(name, {}) FORMAT RowBinary",
-                      sql_text(server.database()), sql_text(kTablesOfEvents))));
-      RowReader rows(answer);
-      while (!rows.at_end()) known.emplace(rows.text());
-    }
-    return known.contains(table);
+    const auto known = tables_.find(&server);
+    if (known != tables_.end()) return known->second.contains(table);
+    return tables_.emplace(&server, KEVT_TRY(find_tables(server))).first->second.contains(table);
   }
 
-  void fill(const Lane& lane, TypedRecord& out) {
+  void fill(const FleetLane& lane, TypedRecord& out) {
     const RowHead& head = lane.head();
     const Chosen& of = *lanes_of_[&lane];
     out.event = &lane.event();
@@ -373,11 +262,11 @@ class FleetReader final : public record::RecordReader {
   std::map<const Server*, std::set<std::string>> tables_;
   record::Metadata metadata_;
   std::int64_t offset_ns_ = 0;  // of a row's time to the record's
-  record::Problems problems_;
-  std::vector<std::unique_ptr<Lane>> lanes_;
-  std::map<const Lane*, const Chosen*> lanes_of_;
-  std::vector<Lane*> heap_;  // the earliest is the first
-  Lane* given_ = nullptr;    // its row was handed out
+  record::Problems problems_, problems_of_opening_;
+  std::vector<std::unique_ptr<FleetLane>> lanes_;
+  std::map<const FleetLane*, const Chosen*> lanes_of_;
+  std::vector<FleetLane*> heap_;  // the earliest is the first
+  FleetLane* given_ = nullptr;    // its row was handed out
   bool has_failed_ = false;
 };
 

@@ -86,9 +86,12 @@ class RowReader {
     return bytes_.substr(at_ - bytes, bytes);
   }
   bool is_null() { return bits(1) != 0; }
-  std::vector<std::string> texts() {
-    std::vector<std::string> out(count());
-    for (std::string& one : out) one = text();
+  // `most`: the others are left out.
+  std::vector<std::string> texts(std::size_t most) {
+    std::vector<std::string> out;
+    const std::uint64_t items = count();
+    for (std::uint64_t i = 0; i < items && good_; ++i)
+      if (const std::string_view one = text(); out.size() < most) out.emplace_back(one);
     return out;
   }
 

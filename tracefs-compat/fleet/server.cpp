@@ -13,7 +13,7 @@ namespace kevt::fleet {
 namespace {
 
 constexpr std::size_t kMostOfAnswer = 256u << 20;  // bytes; answers are pages of records, or texts of a session
-constexpr std::uint32_t kTimeoutMs = 60'000;
+constexpr std::uint32_t kPatienceS = 60;
 constexpr int kTriesToStop = 50;
 constexpr long kPauseNs = 100'000'000;
 
@@ -62,7 +62,7 @@ Result<Server> Server::make(std::string url, std::string database, const HttpKey
 Result<std::string> Server::post(const std::string& parameters, std::span<const std::uint8_t> body, Repeat repeat) {
   auto answer = client_->post({.url = fmt::format("{}/?{}", url_, parameters),
                                .body = body,
-                               .timeout_ms = kTimeoutMs,
+                               .patience_s = kPatienceS,
                                .most_of_answer = kMostOfAnswer,
                                .is_repeatable = repeat == Repeat::Allowed});
   if (!answer) return std::unexpected(std::move(answer.error()).while_doing("asking " + url_));
@@ -80,9 +80,13 @@ Result<void> Server::tell(std::string_view sql) {
   return {};
 }
 
+// Of a whole INSERT the answer is empty; what is there then is an error that came too late for the status.
 Result<void> Server::insert(std::string_view sql, std::string_view query_id, std::span<const std::uint8_t> rows) {
-  KEVT_TRY(post(fmt::format("query_id={}&query={}", url_text(query_id), url_text(sql)), rows, Repeat::Forbidden));
-  return {};
+  const std::string answer =
+      KEVT_TRY(post(fmt::format("wait_end_of_query=1&query_id={}&query={}", url_text(query_id), url_text(sql)), rows,
+                    Repeat::Forbidden));
+  if (answer.empty()) return {};
+  return std::unexpected(Error(fmt::format("{} says: {}", url_, words_of_server(answer)), EBADMSG));
 }
 
 Result<void> Server::stop_queries(std::string_view id_begin) {

@@ -138,7 +138,21 @@ void read_field(const Field& field, RowReader& rows, record::RecordBuilder& out)
 
 }  // namespace
 
-std::string column_of(const Field& field) { return "`f_" + plain(field.name, field.name.size()) + "`"; }
+// What is no letter or digit is its code, so that two fields have two columns.
+std::string column_of(const Field& field) {
+  std::string out = "`f_";
+  for (const char c : field.name)
+    if (std::isalnum(static_cast<unsigned char>(c)) || c == '_')
+      out += c;
+    else
+      out += fmt::format("${:02x}", static_cast<unsigned char>(c));
+  return out + "`";
+}
+
+bool is_table_of_events(std::string_view name) {
+  constexpr std::size_t kMost = 200;
+  return name.starts_with(kTablesOfEvents) && name.size() < kMost && plain(name, name.size()) == name;
+}
 
 std::string table_of(const EventFormat& event) {
   std::string fields = event.system + "/" + event.name;
@@ -154,8 +168,9 @@ std::string create_table(const EventFormat& event, std::string_view database) {
   for (const HeadColumn& one : kHead) columns += fmt::format(", {} {}", one.name, one.type);
   for (const Field& one : event.fields) columns += fmt::format(", {} {}", column_of(one), type_of(one));
   return fmt::format(
-      "CREATE TABLE IF NOT EXISTS {}.{} ({}) ENGINE = ReplacingMergeTree() PARTITION BY toDate(intDiv(time, "
-      "1000000000)) ORDER BY (host, session, time, cpu, instance, seq)",
+      "CREATE TABLE IF NOT EXISTS {}.{} ({}) ENGINE = ReplacingMergeTree() PARTITION BY "
+      "toYYYYMMDD(toDateTime(intDiv(time, "
+      "1000000000), 'UTC'), 'UTC') ORDER BY (host, session, time, cpu, instance, seq)",
       database, table_of(event), columns);
 }
 

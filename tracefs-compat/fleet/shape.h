@@ -19,6 +19,10 @@
 namespace kevt::fleet {
 
 inline constexpr std::string_view kTablesOfEvents = "event_";  // how their names begin
+// The latest time of a row, nanoseconds since 1970: the year 2200. The earliest is 0.
+inline constexpr std::int64_t kLatestNs = 7'258'118'400'000'000'000;
+// Whether a name may be that of such a table: names come out of databases, too.
+bool is_table_of_events(std::string_view name);
 
 // What a row says beside the record's fields.
 struct RowHead {

@@ -15,6 +15,7 @@
 #include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/print/symbolic_format.h"
 #include "tracefs-compat/record/print/trace_line.h"
+#include "tracefs-compat/record/problems.h"
 
 namespace kevt::fleet {
 namespace {
@@ -25,6 +26,7 @@ constexpr std::size_t kMostRowsAtOnce = 1 << 18;
 constexpr std::size_t kMostBytesAtOnce = 16u << 20, kMostBytesWaiting = 64u << 20;
 constexpr std::int64_t kDayNs = 86'400'000'000'000;
 constexpr int kTries = 4;
+constexpr std::int64_t kSettledNs = 1'000'000'000;  // a page that is so old is not written to any more
 constexpr std::int64_t kFirstPauseNs = 250'000'000;
 
 // "Linux web1 6.1.0 x86_64": the second word.
@@ -34,6 +36,13 @@ std::string host_of(const record::Metadata& metadata) {
   if (begin == all.npos) return std::string(all);
   const std::string_view rest = all.substr(begin + 1);
   return std::string(rest.substr(0, rest.find(' ')));
+}
+
+// What a path or a terminal would read as something else is `_`.
+std::string plain_name(std::string name) {
+  for (char& c : name)
+    if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f' || c == '/' || c == '*' || c == '?') c = '_';
+  return name.empty() ? "unknown" : name;
 }
 
 std::string name_of_instance(const record::TypedRecord& record, const record::Metadata& metadata) {
@@ -70,20 +79,24 @@ Result<void> Shipper::open() {
   streams_.clear();
   stream_by_place_.clear();
   numbers_.clear();
+  held_back_.clear();
+  newest_ns_ = utc_now() - kSettledNs;
+  is_known_ = false;
   waiting_ = sent_ = 0;
   reader_ = KEVT_TRY(record::open_recording(path_));
   const record::Metadata& metadata = reader_->metadata();
   if (metadata.identity.id.empty())
-    return std::unexpected(
-        Error(path_ +
-              ": only the recording that `kevtrace run` wrote can be shipped: copies and other tools' files have no "
-              "identity, and would be there twice"));
+    return std::unexpected(Error(path_ +
+                                     ": it has no identity, and would be there twice: only what `kevtrace run` wrote "
+                                     "is shipped, no copies, and a flight recording when it is finished",
+                                 ENOTSUP));
   if (!metadata.wall_offset_ns)
     return std::unexpected(Error(path_ + ": it does not say what time of the day it was made"));
   session_ = {};
   session_.id = metadata.identity.id;
   session_.rest_of = metadata.identity.rest_of;
-  session_.host = wanted_host_.empty() ? host_of(metadata) : wanted_host_;
+  session_.host = plain_name(wanted_host_.empty() ? host_of(metadata) : wanted_host_);
+  is_finished_ = !metadata.totals.empty();
   server_ = shards_[shard_of(session_.host, shards_.size())].get();
   sender_ = KEVT_TRY(server_->another());
   session_.machine = metadata.host;
@@ -95,15 +108,49 @@ Result<void> Shipper::open() {
   return {};
 }
 
-// What an earlier shipper of this recording has asked for ends first: its rows could come behind our question.
+// Under another name or on another server its records would be there twice.
+Result<void> Shipper::look_for_others() {
+  for (const auto& shard : shards_)
+    for (const Session& one : KEVT_TRY(sessions_with(*shard, session_.id))) {
+      if (one.host != session_.host || shard.get() != server_)
+        return std::unexpected(Error(fmt::format("{}: it was shipped before, as `{}` to {}", path_,
+                                                 record::words_of_file(one.host), shard->url()),
+                                     EEXIST));
+      is_known_ = true;
+    }
+  return {};
+}
+
+// What an earlier shipper of this recording has asked for ends first: its rows could come behind our question. From now
+// on the recording is there for readers and for the balance, whenever this process ends.
 Result<void> Shipper::begin_session() {
+  KEVT_TRY(look_for_others());
   KEVT_TRY(server_->stop_queries(query_ids(session_)));
   const record::Metadata& metadata = reader_->metadata();
   std::vector<SessionEvent> events;
-  for (const record::EventFormat& one : metadata.formats.all())
+  std::vector<EventCounts> counts;
+  session_.checkpoint = utc_now();
+  for (const record::EventFormat& one : metadata.formats.all()) {
     events.push_back({session_.id, one.system, one.name, table_of(one), record::without_names(one),
                       static_cast<std::uint32_t>(events.size())});
-  return put_events(*server_, events, session_.host);
+    counts.push_back({.session = session_.id,
+                      .host = session_.host,
+                      .totals = {.event = one.system + "/" + one.name},
+                      .table = table_of(one),
+                      .checkpoint = session_.checkpoint});
+  }
+  KEVT_TRY(put_events(*server_, events, session_.host));
+  if (is_known_) return {};
+  KEVT_TRY(put_counts(*server_, counts));
+  return put_session(*server_, session_);
+}
+
+// The newest records of a recording that is still written may be in a page that is being written: they come later.
+bool Shipper::is_held_back(std::uint32_t stream, std::int64_t time_ns) {
+  if (is_finished_) return false;
+  if (stream >= held_back_.size()) held_back_.resize(stream + 1);
+  held_back_[stream] = held_back_[stream] || time_ns > newest_ns_;
+  return held_back_[stream];
 }
 
 Result<void> Shipper::make(Table& table, const record::EventFormat& event) {
@@ -150,12 +197,17 @@ Result<void> Shipper::learn_highest(Table& table) {
 
 Result<void> Shipper::add(const record::TypedRecord& record) {
   const record::Metadata& metadata = reader_->metadata();
+  const std::uint32_t stream = stream_of(record);
+  std::int64_t time = 0;
+  if (record.time_ns > std::uint64_t{kLatestNs} ||
+      __builtin_add_overflow(static_cast<std::int64_t>(record.time_ns), session_.wall_offset_ns, &time) || time < 0 ||
+      time > kLatestNs)
+    return std::unexpected(Error(path_ + ": a record is of no time between 1970 and 2200", ERANGE));
+  if (is_held_back(stream, time)) return {};
   Table& to = tables_[record.event];
   ++to.in_recording;
   if (!to.is_made) KEVT_TRY(make(to, *record.event));
-  const std::uint32_t stream = stream_of(record);
   const std::uint64_t number = ++numbers_[stream];
-  const std::int64_t time = static_cast<std::int64_t>(record.time_ns) + session_.wall_offset_ns;
   session_.first_ns = session_.first_ns ? std::min(session_.first_ns, time) : time;
   session_.last_ns = std::max(session_.last_ns, time);
   if (stream < to.highest.size() && number <= to.highest[stream]) {
@@ -280,7 +332,7 @@ Result<void> Shipper::note_progress(bool is_whole) {
     counts.totals.event = event->system + "/" + event->name;
     counts.in_recording += table.in_recording;
     counts.shipped += table.shipped;
-    counts.table = table.name;
+    counts.table = table_of(*event);
   }
   std::vector<EventCounts> rows;
   for (auto& [event, counts] : all) {
@@ -304,18 +356,20 @@ Result<Shipped> Shipper::ship() {
   Result<void> done;
   record::TypedRecord record;
   while (done && reader_->next(record)) done = add(record);
-  while (reader_->next(record)) ++tables_[record.event].in_recording;  // it waits, and is counted
+  while (reader_->next(record)) ++tables_[record.event].in_recording;  // they wait, and are counted
   for (auto& [event, table] : tables_)
     if (done) done = send(table);
   if (done) done = arrive();
   give_up();
-  Shipped out{.sent_now = sent_, .problems = reader_->problems()};
+  Shipped out{.sent_now = sent_,
+              .is_held_back = std::ranges::find(held_back_, true) != held_back_.end(),
+              .problems = reader_->problems()};
   for (const auto& [event, table] : tables_) {
     out.in_recording += table.in_recording;
     out.rows += table.shipped;
   }
   // Totals are written when a recording is finished.
-  out.is_whole = done && !reader_->metadata().totals.empty() && out.rows == out.in_recording;
+  out.is_whole = done && is_finished_ && out.rows == out.in_recording;
   const auto noted = note_progress(out.is_whole);
   if (!done) return std::unexpected(done.error());
   if (!noted) return std::unexpected(noted.error());

@@ -35,6 +35,7 @@ struct Shipped {
   std::uint64_t in_recording = 0;     // records that could be read
   std::uint64_t rows = 0;             // of these, those that the server has
   std::uint64_t sent_now = 0;         // by this call
+  bool is_held_back = false;          // its newest records come with the next call
   bool is_whole = false;              // the recording was finished, and the server has all of it
   std::vector<std::string> problems;  // of the recording
 };
@@ -75,7 +76,9 @@ class Shipper {
   };
 
   Result<void> open();
+  Result<void> look_for_others();
   Result<void> begin_session();
+  bool is_held_back(std::uint32_t stream, std::int64_t time_ns);
   Result<void> make(Table& table, const record::EventFormat& event);
   std::uint32_t stream_of(const record::TypedRecord& record);
   std::uint32_t stream_named(Stream stream);
@@ -108,6 +111,10 @@ class Shipper {
   std::map<Stream, std::uint32_t> streams_;     // their indexes
   std::vector<std::uint32_t> stream_by_place_;  // 1 + its index, by instance and CPU
   std::vector<std::uint64_t> numbers_;          // of the last record of each stream
+  std::vector<bool> held_back_;                 // by stream
+  std::int64_t newest_ns_ = 0;                  // that is not held back, since 1970
+  bool is_finished_ = false;                    // the recording
+  bool is_known_ = false;                       // it has been shipped before, or some of it
   std::size_t waiting_ = 0;                     // bytes in all batches
   std::uint64_t sent_ = 0, batches_ = 0;
 };

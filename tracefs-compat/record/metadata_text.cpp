@@ -151,9 +151,11 @@ bool is_identity(std::string_view text) {
   return text.size() == 32 && text.find_first_not_of("0123456789abcdef") == std::string_view::npos;
 }
 
-std::string metadata_text(const Metadata& metadata) {
+std::string metadata_text(const Metadata& metadata) { return metadata_text(metadata, metadata.new_identity); }
+
+std::string metadata_text(const Metadata& metadata, const Identity& own) {
   std::string out(kMetadataHead);
-  if (const Identity& own = metadata.new_identity; !own.id.empty()) {
+  if (!own.id.empty()) {
     out += fmt::format("recording {}\n", own.id);
     if (!own.rest_of.empty()) out += fmt::format("rest-of {}\n", own.rest_of);
   }

@@ -12,6 +12,8 @@ inline constexpr std::string_view kMetadataHead = "kevtrace 1\n";
 
 // Definitions, filters, totals, symbols with their sizes, the offset to wall-clock time.
 std::string metadata_text(const Metadata& metadata);
+// The same with another identity than the metadata's new one.
+std::string metadata_text(const Metadata& metadata, const Identity& own);
 // Takes over what it understands of such text; lines it does not know are left out.
 void read_metadata_text(std::string_view text, Metadata& metadata);
 // Whether it may be the id of a recording.

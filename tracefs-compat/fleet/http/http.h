@@ -24,7 +24,7 @@ struct HttpKeys {
 struct HttpRequest {
   std::string url;
   std::span<const std::uint8_t> body;
-  std::uint32_t timeout_ms = 0;    // in all
+  std::uint32_t patience_s = 0;    // without a byte in either direction
   std::size_t most_of_answer = 0;  // bytes; more is an error
   bool is_repeatable = true;       // false: it is sent once; a kept connection that turns out dead would repeat it
 };

@@ -78,9 +78,11 @@ class CurlClient final : public HttpClient {
     set(CURLOPT_WRITEDATA, &received);
     set(CURLOPT_FRESH_CONNECT, request.is_repeatable ? 0L : 1L);  // libcurl repeats what a reused connection has lost
     set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
-    set(CURLOPT_TIMEOUT_MS, static_cast<long>(request.timeout_ms));
+    set(CURLOPT_LOW_SPEED_LIMIT, 1L);  // bytes a second
+    set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.patience_s));
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_3));
     set_text(CURLOPT_CAINFO, keys_.ca);
+    if (!keys_.ca.empty()) set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // in place of the machine's list
     set_text(CURLOPT_SSLCERT, keys_.cert);
     set_text(CURLOPT_SSLKEY, keys_.key);
     set_text(CURLOPT_USERNAME, keys_.user);

@@ -78,7 +78,9 @@ Result<void> DatWriter::start() {
   head_bytes_ = whole_pages(dat6_head(metadata_, as_is, room_, table).bytes.size());
   KEVT_TRY(size_areas());
   for (std::uint32_t cpu = 0; cpu < table.size(); ++cpu) table[cpu].offset = area(cpu);
-  head_ = dat6_head(metadata_, as_is, room_, table);
+  Metadata known = metadata_;
+  if (window_pages_) known.new_identity = {};
+  head_ = dat6_head(known, as_is, room_, table);
   return file_.write_at(0, head_.bytes);
 }
 
@@ -223,7 +225,13 @@ Result<void> DatWriter::write_texts() {
   if (symbols == known_symbols_) return {};
   known_symbols_ = symbols;
   KEVT_TRY(file_.write_at(head_.kallsyms_at, fitting(kallsyms_text(metadata_), room_.kallsyms)));
-  return file_.write_at(head_.metadata_at, fitting(metadata_text(metadata_), room_.metadata));
+  return file_.write_at(head_.metadata_at, fitting(noted_text(), room_.metadata));
+}
+
+// A flight recorder's records go while it is written: nobody may take it for a recording that only grows, so it has its
+// identity when it is finished.
+std::string DatWriter::noted_text() const {
+  return window_pages_ ? metadata_text(metadata_, {}) : metadata_text(metadata_);
 }
 
 // One CPU's line: what the file has of it, and nothing that it has not.

@@ -68,6 +68,7 @@ class DatWriter final : public RecordWriter {
   Result<void> move_to_start(std::uint32_t cpu);
   CpuExtent extent(std::uint32_t cpu) const;
   Result<void> write_texts();
+  std::string noted_text() const;
   Result<void> write_table(std::uint32_t cpu);
   std::uint64_t area(std::uint32_t cpu) const { return head_bytes_ + cpu * area_bytes_; }
 

@@ -22,7 +22,7 @@ namespace kevt::record {
 struct StoreTask {
   std::int32_t pid = 0;
   std::string comm;
-  std::uint32_t instance = 0;     // as TypedRecord::instance
+  std::uint32_t instance = 0;      // as TypedRecord::instance
   std::string instance_name = {};  // empty: the top one
 
   std::string title() const;  // "python3-4711", "web1: python3-4711"
@@ -90,7 +90,8 @@ class StoreBuilder {
  public:
   // `most_bytes`: of memory, for all that is added; a few of them may be more.
   explicit StoreBuilder(std::uint64_t most_bytes = ~0ull);
-  // Times that go backwards become the last one's. `instance_name`: of the record's instance. False: there is no room for it, or 2^32 - 1 records are there.
+  // Times that go backwards become the last one's. `instance_name`: of the record's instance. False: there is no room
+  // for it, or 2^32 - 1 records are there.
   bool add(const TypedRecord& record, std::string_view instance_name = {});
   Row rows() const { return open_->first_row + open_->rows(); }
   std::uint64_t cut_records() const { return cut_; }      // longer than kMaxStoredBytes
