@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <vector>
 
 #include "common/page.h"
 #include "runtime-user/runtime/inproc/process/stopped_text.h"
@@ -34,7 +35,7 @@ std::uint64_t moved_ip(std::span<const TextPatch* const> sorted, std::uint64_t i
 }
 
 Result<void> move_threads(Tracee& tracee, SignalHandover& signals, std::span<const TextPatch* const> sorted) {
-  for (pid_t tid : tracee.threads()) {
+  for (const pid_t tid : std::vector<pid_t>(tracee.threads())) {
     auto registers = KEVT_TRY(tracee.registers(tid));
     if (const std::uint64_t to = moved_ip(sorted, registers.rip)) {
       registers.rip = to;

@@ -81,7 +81,7 @@ Result<CodeReferences> CodeReferences::find(RemoteMapper& mapper, SignalHandover
   auto maps = KEVT_TRY(target::read_maps(mapper.tracee().pid()));
   auto notes = KEVT_TRY(read_thread_notes(mapper.tracee(), mapper.agent()));
   std::set<std::uint64_t> living;  // thread pointers
-  for (const pid_t tid : mapper.tracee().threads()) {
+  for (const pid_t tid : std::vector<pid_t>(mapper.tracee().threads())) {
     KEVT_TRY(found.look_at_thread(tid, signals, maps));
     if (const auto pointer = thread_pointer_of(mapper.tracee(), tid)) living.insert(*pointer);
   }

@@ -87,7 +87,7 @@ Result<bool> Detacher::is_anyone_inside() {
     return true;
   if (!signals_.is_taken() && left_work_.empty()) return false;
   KEVT_TRY(signals_.look());
-  for (pid_t tid : tracee_.threads()) {
+  for (const pid_t tid : std::vector<pid_t>(tracee_.threads())) {
     auto frames = KEVT_TRY(signals_.frames_of(tid));
     if (std::ranges::any_of(frames, [this](const SignalFrame& frame) {
           return is_ours(frame.ip) || is_ours(RemoteAddr{frame.restorer});

@@ -164,17 +164,21 @@ Result<std::int64_t> Tracee::syscall(std::int64_t number, std::array<std::uint64
   return static_cast<std::int64_t>(after.rax);
 }
 
+// It works in place of the first one, whose signals wait meanwhile.
 Result<std::int64_t> Tracee::syscall_of(pid_t tid, std::int64_t number, std::array<std::uint64_t, 6> arguments) {
   end_work();
   const auto wanted = std::ranges::find(threads_, tid);
   if (wanted == threads_.end()) return std::unexpected(gone());
   const pid_t first = threads_.front();
+  auto of_first = std::exchange(deferred_signals_, {});
   std::iter_swap(threads_.begin(), wanted);
   auto result = syscall(number, arguments);
-  if (result && !deferred_signals_.empty()) KEVT_TRY(send_again());  // they are this thread's
+  const auto sent = result && !deferred_signals_.empty() ? send_again() : Result<void>();
   end_work();
+  deferred_signals_.insert(deferred_signals_.begin(), of_first.begin(), of_first.end());
   if (const auto back = std::ranges::find(threads_, first); back != threads_.end())
     std::iter_swap(threads_.begin(), back);
+  if (!sent) return std::unexpected(sent.error());
   return result;
 }
 

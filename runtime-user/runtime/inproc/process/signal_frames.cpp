@@ -49,11 +49,6 @@ const target::Mapping* mapping_of(const std::vector<target::Mapping>& maps, std:
   return it == maps.end() || !it->readable ? nullptr : &*it;
 }
 
-struct AltStack {
-  std::uint64_t at = 0, bytes = 0;
-  bool contains(std::uint64_t address) const { return address - at < bytes; }
-};
-
 // Appends the frames of the stack that `from` is on; returns the stack pointer that they have interrupted elsewhere.
 std::optional<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, const target::Mapping& mapping,
                                   std::span<const std::uint64_t> restorers, std::vector<SignalFrame>& frames) {
@@ -65,19 +60,19 @@ std::optional<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, cons
     if (std::ranges::find(restorers, word) == restorers.end()) continue;
     const std::uint8_t* frame = bytes.data() + i;
     if (!looks_like_frame(frame, from + i)) continue;
-    const AltStack alt{word_at(frame, kAltStack), word_at(frame, kAltBytes)};
-    const bool on_alt = alt.contains(from + i);
-    if (on_alt && !alt.contains(from)) continue;  // left over, or another thread's
+    const AlternateStack alt{RemoteAddr{word_at(frame, kAltStack)}, word_at(frame, kAltBytes)};
+    const bool on_alt = alt.contains(RemoteAddr{from + i});
+    if (on_alt && !alt.contains(RemoteAddr{from})) continue;  // left over, or another thread's
     const std::uint64_t interrupted = word_at(frame, kRsp);
-    frames.push_back({.at = RemoteAddr{from + i},
-                      .from = RemoteAddr{from},
+    frames.push_back({.alternate = alt,
+                      .is_on_alternate = on_alt,
                       .restorer = word,
                       .ip = RemoteAddr{word_at(frame, kRip)},
                       .sp = RemoteAddr{interrupted},
                       .mask = word_at(frame, kMask),
                       .ip_at = RemoteAddr{from + i + kRip},
                       .mask_at = RemoteAddr{from + i + kMask}});
-    if (on_alt ? alt.contains(interrupted) : mapping.contains(RemoteAddr{interrupted})) continue;
+    if (on_alt ? alt.contains(RemoteAddr{interrupted}) : mapping.contains(RemoteAddr{interrupted})) continue;
     elsewhere = interrupted;
     if (on_alt) break;
   }

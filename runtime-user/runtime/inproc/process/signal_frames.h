@@ -15,20 +15,28 @@
 
 namespace kevt::inproc {
 
+// sigaltstack(2).
+struct AlternateStack {
+  RemoteAddr at;
+  std::uint64_t bytes = 0;  // 0: none
+  bool contains(RemoteAddr address) const { return address.value - at.value < bytes; }
+  bool operator==(const AlternateStack&) const = default;
+};
+
 struct SignalFrame {
-  RemoteAddr at;               // its first word
-  RemoteAddr from;             // the lowest place in use of the stack that it was found on
-  std::uint64_t restorer = 0;  // where the handler returns to: the code that calls rt_sigreturn
-  RemoteAddr ip;               // where the interrupted code goes on
-  RemoteAddr sp;               // the interrupted code's stack pointer
-  std::uint64_t mask = 0;      // the signals it blocks: bit signo - 1
-  RemoteAddr ip_at;            // where `ip` stands in the frame
-  RemoteAddr mask_at;          // where `mask` stands in the frame
+  AlternateStack alternate;      // the thread's when the signal came, as the frame says
+  bool is_on_alternate = false;  // the frame lies on it
+  std::uint64_t restorer = 0;    // where the handler returns to: the code that calls rt_sigreturn
+  RemoteAddr ip;                 // where the interrupted code goes on
+  RemoteAddr sp;                 // the interrupted code's stack pointer
+  std::uint64_t mask = 0;        // the signals it blocks: bit signo - 1
+  RemoteAddr ip_at;              // where `ip` stands in the frame
+  RemoteAddr mask_at;            // where `mask` stands in the frame
 };
 
 // The frames on one thread's stacks, innermost first. `restorers`: those of the program's handlers and ours, as given
 // to sigaction. A frame that was left by siglongjmp and not overwritten yet may be among them where live frames
-// cover it; so may one on another thread's alternate stack, where both stacks lie in one mapping.
+// cover it; so may what is left of one on another thread's alternate stack, where both stacks lie in one mapping.
 Result<std::vector<SignalFrame>> find_signal_frames(const Tracee& tracee, pid_t tid,
                                                     std::span<const std::uint64_t> restorers,
                                                     const std::vector<target::Mapping>& maps);

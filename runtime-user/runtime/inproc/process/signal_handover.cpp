@@ -84,7 +84,6 @@ Result<void> SignalHandover::set_disposition(int signal, const kevt_disposition&
 
 Result<void> SignalHandover::look() {
   restorers_.clear();
-  alternate_stacks_.reset();
   const std::uint64_t caught = proc::status_signals(tracee_.pid(), "SigCgt");
   for (int signal = 1; signal <= kSignals; ++signal) {
     if (!(caught & bit(signal))) continue;
@@ -95,33 +94,24 @@ Result<void> SignalHandover::look() {
   return {};
 }
 
-// sigaltstack(2) of every thread.
-Result<std::vector<SignalHandover::AlternateStack>> SignalHandover::ask_alternate_stacks() {
-  std::vector<AlternateStack> stacks;
-  if (tracee_.refuses_calls()) return stacks;
+Result<AlternateStack> SignalHandover::ask_alternate_stack(pid_t tid) {
   auto page = KEVT_TRY(mapper_.scratch_page());
   const RemoteAddr answer = page + RemoteMapper::kScratchAt;
-  const std::vector<pid_t> threads = tracee_.threads();
-  for (const pid_t tid : threads) {
-    const auto asked = KEVT_TRY(tracee_.syscall_of(tid, SYS_sigaltstack, {0, answer.value}));
-    stack_t found{};
-    if (asked < 0 || !tracee_.read(answer, room_of(found)) || (found.ss_flags & SS_DISABLE)) continue;
-    stacks.push_back({RemoteAddr{reinterpret_cast<std::uint64_t>(found.ss_sp)}, found.ss_size});
-  }
-  return stacks;
+  const auto asked = KEVT_TRY(tracee_.syscall_of(tid, SYS_sigaltstack, {0, answer.value}));
+  stack_t found{};
+  if (asked < 0) return std::unexpected(Error::of_errno(static_cast<int>(-asked)));
+  KEVT_TRY(tracee_.read(answer, room_of(found)));
+  return AlternateStack{RemoteAddr{reinterpret_cast<std::uint64_t>(found.ss_sp)}, found.ss_size};
 }
 
-// Go has all stacks in one mapping, and what handlers have left on another thread's alternate stack may look like a
-// frame that has not returned. The threads themselves are asked only where there is a frame at all.
+// Go has all stacks in one mapping. What handlers have left on another thread's alternate stack, written over here and
+// there, may look like a frame on a stack of this thread. Such a frame names another alternate stack than the thread
+// has, so the thread is asked. A handler that has changed its thread's alternate stack meanwhile is not seen so.
 Result<std::vector<SignalFrame>> SignalHandover::frames_of(pid_t tid) {
   auto frames = KEVT_TRY(find_signal_frames(tracee_, tid, restorers_, maps_));
-  if (frames.empty()) return frames;
-  if (!alternate_stacks_) alternate_stacks_ = KEVT_TRY(ask_alternate_stacks());
-  std::erase_if(frames, [this](const SignalFrame& frame) {
-    return std::ranges::any_of(*alternate_stacks_, [&](const AlternateStack& stack) {
-      return stack.contains(frame.at) && !stack.contains(frame.from);
-    });
-  });
+  if (std::ranges::all_of(frames, &SignalFrame::is_on_alternate) || tracee_.refuses_calls()) return frames;
+  const AlternateStack own = KEVT_TRY(ask_alternate_stack(tid));
+  std::erase_if(frames, [&own](const SignalFrame& frame) { return !frame.is_on_alternate && frame.alternate != own; });
   return frames;
 }
 
@@ -165,7 +155,7 @@ Result<void> SignalHandover::take_three() {
 
 // What a thread blocks is noted before it is taken away: we may die in between.
 Result<void> SignalHandover::take_masks_of_threads() {
-  for (pid_t tid : tracee_.threads()) {
+  for (const pid_t tid : std::vector<pid_t>(tracee_.threads())) {
     auto mask = KEVT_TRY(tracee_.signal_mask(tid));
     auto frames = KEVT_TRY(frames_of(tid));
     // The outermost frame's: what the thread has when no handler runs.

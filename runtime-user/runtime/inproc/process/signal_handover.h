@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <span>
 #include <vector>
 
@@ -33,12 +32,7 @@ class SignalHandover {
   bool is_taken() const { return taken_; }
 
  private:
-  struct AlternateStack {
-    RemoteAddr at;
-    std::uint64_t bytes = 0;
-    bool contains(RemoteAddr address) const { return address.value - at.value < bytes; }
-  };
-  Result<std::vector<AlternateStack>> ask_alternate_stacks();
+  Result<AlternateStack> ask_alternate_stack(pid_t tid);
 
   Result<void> take_masks_of_handlers();
   Result<void> take_three();
@@ -58,7 +52,6 @@ class SignalHandover {
   RemoteMapper& mapper_;
   std::vector<std::uint64_t> restorers_;
   std::vector<target::Mapping> maps_;
-  std::optional<std::vector<AlternateStack>> alternate_stacks_;  // of all threads; nullopt: not asked since look()
   bool taken_ = false;
 };
 
