@@ -148,6 +148,7 @@ std::optional<std::string> run_to_end(std::vector<std::string> words, std::strin
 
 struct kevtrace_reader {
   std::optional<Child> child;  // nullopt: a recording
+  bool is_of_fleet = false;    // the child reads a database, and traces nothing
   std::unique_ptr<record::RecordReader> records;
   record::TypedRecord record;
   std::string event, comm;
@@ -164,13 +165,34 @@ struct kevtrace_reader {
     // stopped before it has begun has none.
     constexpr int kInterrupted = 128 + SIGINT;
     const bool is_good =
-        child ? !records->metadata().totals.empty() || (child->was_stopped() && child->status() == kInterrupted)
+        is_of_fleet ? child->status() == 0
+        : child ? !records->metadata().totals.empty() || (child->was_stopped() && child->status() == kInterrupted)
               : records->problems().empty();
     if (is_good) return KEVTRACE_END;
     if (child && child->messages().empty()) why = fmt::format("kevtrace has ended with status {}\n", child->status());
     return KEVTRACE_FAILED;
   }
 };
+
+namespace {
+
+// The program has what asks databases (libkevt-http.so lies beside it, not beside this library's caller).
+kevtrace_reader* read_fleet(const char* address) {
+  auto child = Child::start({"report", address, "-f", "json", "-o", std::string(Child::kOutput)}, "", false);
+  if (!child) {
+    failure = child.error().message();
+    return nullptr;
+  }
+  auto reader = std::make_unique<kevtrace_reader>();
+  reader->is_of_fleet = true;
+  reader->child.emplace(std::move(*child));
+  reader->records = record::follow_json(std::make_unique<ChildLines>(*reader->child));
+  return reader.release();
+}
+
+bool is_address(std::string_view text) { return text.starts_with("ch://") || text.starts_with("ch+http://"); }
+
+}  // namespace
 
 extern "C" {
 
@@ -217,6 +239,7 @@ kevtrace_reader* kevtrace_run(const kevtrace_run_options* given) {
 kevtrace_reader* kevtrace_open(const char* path) {
   return guarded(static_cast<kevtrace_reader*>(nullptr), [&]() -> kevtrace_reader* {
     failure.clear();
+    if (is_address(path)) return read_fleet(path);
     auto records = record::open_recording(path);
     if (!records) {
       failure = records.error().message();

@@ -29,6 +29,7 @@ _CONFIG = """<?xml version="1.0"?>
   <default_profile>default</default_profile>
   <default_database>default</default_database>
   {tls}
+  {compression}
   <remote_servers/>
 </yandex>
 """
@@ -59,15 +60,17 @@ def free_port():
 class ClickHouse:
     """`keys`: a folder with ca.crt, server.crt and server.key: then the server speaks TLS besides, and wants certificates."""
 
-    def __init__(self, program, folder, keys=None):
+    def __init__(self, program, folder, keys=None, compression=None):
         self.program, self.folder, self.process = program, folder, None
-        self.port, self.tls_port = free_port(), free_port()
+        self.port, self.tls_port, self.native_port = free_port(), free_port(), free_port()
+        method = f"<compression incl=\"none\"><case><min_part_size>0</min_part_size><min_part_size_ratio>0</min_part_size_ratio><method>{compression}</method></case></compression>"
         os.makedirs(folder, exist_ok=True)
         ports = f"<http_port>{self.port}</http_port>"
         if keys:
             ports += f"<https_port>{self.tls_port}</https_port>"
         with open(os.path.join(folder, "config.xml"), "w") as file:
-            file.write(_CONFIG.format(folder=folder, ports=ports, native=free_port(), tls=_TLS.format(keys=keys) if keys else ""))
+            file.write(_CONFIG.format(folder=folder, ports=ports, native=self.native_port, tls=_TLS.format(keys=keys) if keys else "",
+                                      compression=method if compression else ""))
         with open(os.path.join(folder, "users.xml"), "w") as file:
             file.write(_USERS)
         self.start()

@@ -190,6 +190,19 @@ class FleetTest(unittest.TestCase):
         without_names = [re.sub(r"/nowhere/.*", "", line) for line in shown]
         self.assertEqual(without_names, [re.sub(r"/nowhere/.*", "", line) for line in wanted])
 
+    def test_the_library_reads_a_fleet(self):
+        if not os.environ.get("KEVTRACE_LIBRARY"):
+            self.skipTest("there is no library")
+        import kevtrace as module
+        kevtrace("fleet", "ship", self.address, self.recording)
+        with module.open(self.recording) as file, module.open(self.address) as fleet:
+            wanted, got = ([(one.event, one.time, one.thread, dict(one.fields)) for one in source] for source in (file, fleet))
+        self.assertEqual(len(wanted), self.recorded())
+        self.assertEqual(got, wanted)
+        with self.assertRaises(module.Error) as raised, module.open(self.server.address("nosuch")) as fleet:
+            list(fleet)
+        self.assertIn("fleet init", str(raised.exception))
+
     def test_two_servers_share_the_hosts(self):
         other = ClickHouse(self.program, os.path.join(self.folder, "two"))
         self.addCleanup(other.stop)

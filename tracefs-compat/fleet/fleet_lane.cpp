@@ -68,9 +68,14 @@ Result<void> FleetLane::step() {
 
 // The next page with rows. Rows may be so long that a page is more than an answer may be.
 Result<void> FleetLane::fetch() {
+  bool is_promised = false;  // the server has named a row
   for (;;) {
     if (rows_) advance();
-    if (rows_ && rows_in_page_ == 0) KEVT_TRY(skip_gap());
+    if (rows_ && rows_in_page_ == 0) {
+      if (is_promised) return std::unexpected(makes_no_sense());
+      KEVT_TRY(skip_gap());
+      is_promised = true;
+    }
     at_end_ = at_end_ || next_from_ > part_.to_ns;
     if (at_end_) break;
     end_ = std::min(next_from_ + span_ns_, part_.to_ns + 1);

@@ -197,7 +197,7 @@ def run(definitions=(), *, pid=None, command=None, filters=(), triggers=(), scri
 
 
 def open(path):  # noqa: A001: the module's own, as in gzip.open
-    """A Reader of a recording: trace.dat of kevtrace or trace-cmd, NDJSON of kevtrace."""
+    """A Reader of a recording: trace.dat of kevtrace or trace-cmd, NDJSON of kevtrace; or of a fleet (ch://…)."""
     return Reader(library.kevtrace_open(_bytes(path)))
 
 

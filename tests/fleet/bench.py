@@ -1,0 +1,79 @@
+"""./kev fleet-bench: what shipping and asking cost, beside the server's own client with the same rows in the same run.
+
+    KEVTRACE=… python3 bench.py [--records N] [--rounds N]
+"""
+import argparse
+import os
+import statistics
+import subprocess
+import tempfile
+import time
+
+from clickhouse import ClickHouse, server_program
+
+KEVTRACE = os.environ["KEVTRACE"]
+CLIENT = "/usr/bin/clickhouse-client"
+PROGRAM = """#include <stdlib.h>
+__attribute__((noinline)) void four(long a, long b, long c, long d) { __asm__ volatile("" :: "r"(a), "r"(b), "r"(c), "r"(d)); }
+int main(int n, char** words) {
+  unsigned long x = 1;
+  for (long i = 0, times = atol(words[n - 1]); i < times; i++) {
+    x = x * 6364136223846793005ul + 1;
+    four(i, (x >> 40) % 4096, (x >> 33) % 7, 64);
+  }
+}
+"""
+
+
+def run(*words, **options):
+    begin = time.monotonic()
+    done = subprocess.run(words, check=True, capture_output=True, **options)
+    return time.monotonic() - begin, done.stdout
+
+
+def main():
+    options = argparse.ArgumentParser()
+    options.add_argument("--records", type=int, default=2_000_000)
+    options.add_argument("--rounds", type=int, default=3)
+    options = options.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        with open(folder + "/four.c", "w") as file:
+            file.write(PROGRAM)
+        run("cc", "-O2", "-o", folder + "/four", folder + "/four.c")
+        run(KEVTRACE, "run", "-q", "--buffer", "131072", "-o", folder + "/four.dat", "-e", "p:four four:four a=%di b=%si c=%dx d=%cx", "--", folder + "/four", str(options.records))
+        server = ClickHouse(server_program(), folder + "/server", compression="zstd")
+        try:
+            measure(server, folder, options)
+        finally:
+            server.stop()
+
+
+def measure(server, folder, options):
+    address, recording = server.address(), folder + "/four.dat"
+    ship, client, report, sql = [], [], [], []
+    for _ in range(options.rounds):
+        server.ask("DROP DATABASE IF EXISTS kev")
+        run(KEVTRACE, "fleet", "init", address)
+        ship.append(run(KEVTRACE, "fleet", "ship", address, recording)[0])
+        table = server.ask("SELECT name FROM system.tables WHERE database = 'kev' AND name LIKE 'event%'").strip()
+        columns = ", ".join(server.ask(f"SELECT name FROM system.columns WHERE database = 'kev' AND table = '{table}'").split())
+        rows = run(CLIENT, "--port", str(server.native_port), "--query", f"SELECT {columns} FROM kev.{table} FORMAT RowBinary")[1]
+        server.ask(f"CREATE TABLE kev.copy AS kev.{table}")
+        client.append(run(CLIENT, "--port", str(server.native_port), "--query", f"INSERT INTO kev.copy ({columns}) FORMAT RowBinary", input=rows)[0])
+        question = "four: a > 1000 && b == 77"
+        report.append(run(KEVTRACE, "report", address, "-F", question)[0])
+        sql.append(run(CLIENT, "--port", str(server.native_port), "--query", f"SELECT * FROM kev.{table} WHERE f_a > 1000 AND f_b = 77 ORDER BY time FORMAT TSV")[0])
+    stored, count = server.ask(f"SELECT sum(bytes), sum(rows) FROM system.parts WHERE active AND database = 'kev' AND table = '{table}'").split()
+    print(f"{options.records} records of four numbers, {options.rounds} rounds, medians")
+
+    def line(what, ours, theirs):
+        ours, theirs = statistics.median(ours), statistics.median(theirs)
+        print(f"  {what:<44} kevtrace {ours:6.2f} s   clickhouse-client {theirs:6.2f} s   ratio {ours / theirs:.2f}")
+
+    line("into the server (the client: rows made before)", ship, client)
+    line("`a > 1000 && b == 77`, the records printed", report, sql)
+    print(f"  shipped {options.records / statistics.median(ship):,.0f} records/s; {int(stored) / int(count):.1f} bytes a stored record (zstd)")
+
+
+if __name__ == "__main__":
+    main()
