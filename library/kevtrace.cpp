@@ -166,8 +166,8 @@ struct kevtrace_reader {
     constexpr int kInterrupted = 128 + SIGINT;
     const bool is_good =
         is_of_fleet ? child->status() == 0
-        : child ? !records->metadata().totals.empty() || (child->was_stopped() && child->status() == kInterrupted)
-              : records->problems().empty();
+        : child     ? !records->metadata().totals.empty() || (child->was_stopped() && child->status() == kInterrupted)
+                    : records->problems().empty();
     if (is_good) return KEVTRACE_END;
     if (child && child->messages().empty()) why = fmt::format("kevtrace has ended with status {}\n", child->status());
     return KEVTRACE_FAILED;

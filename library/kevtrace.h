@@ -84,9 +84,9 @@ struct kevtrace_run_options {
  */
 KEVTRACE_API kevtrace_reader* kevtrace_run(const struct kevtrace_run_options* options);
 /*
- * Opens a recording: trace.dat of kevtrace or trace-cmd, NDJSON of kevtrace. NULL: kevtrace_failure() says why. `path` may
- * be the address of a fleet (`ch://…`, docs/fleet.md): the program `kevtrace` asks it, and what is wrong with it is told
- * by kevtrace_next().
+ * Opens a recording: trace.dat of kevtrace or trace-cmd, NDJSON of kevtrace. NULL: kevtrace_failure() says why. `path`
+ * may be the address of a fleet (`ch://…`, docs/fleet.md): the program `kevtrace` asks it, and what is wrong with it is
+ * told by kevtrace_next().
  */
 KEVTRACE_API kevtrace_reader* kevtrace_open(const char* path);
 

@@ -11,10 +11,10 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
   static std::string task;  // until it has parsed
   CLI::App* verb =
       app.add_subcommand("fleet", "recordings of many machines in a ClickHouse database, every hit accounted for");
-  verb->add_option("TASK", task, "init, ship, status or check")
+  verb->add_option("TASK", task, "init, ship, status, check or purge")
       ->type_name("")
       ->required()
-      ->check(member({"init", "ship", "status", "check"}));
+      ->check(member({"init", "ship", "status", "check", "purge"}));
   verb->add_option(
           "ADDRESS", fleet.address,
           "ch://SERVER[:PORT][,SERVER…]/DATABASE[/HOST-GLOB[/RECORDING]], or ch+http:// for a server of this machine")
@@ -25,6 +25,9 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       ->type_name("HOST");
   verb->add_flag("--follow", fleet.follow,
                  "go on until every FILE is finished; a server that does not answer is asked again");
+  verb->add_option("--before", fleet.before,
+                   "purge: give back the days before this one, 2026-11-01 in UTC, of all hosts")
+      ->type_name("DAY");
   verb->add_option("-f,--format", fleet.format, "of status and check: text or json")
       ->type_name("FORMAT")
       ->check(member({"text", "json"}));
@@ -33,7 +36,11 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
     fleet.task = task == "init"    ? Task::Init
                  : task == "ship"  ? Task::Ship
                  : task == "check" ? Task::Check
+                 : task == "purge" ? Task::Purge
                                    : Task::Status;
+    if (fleet.task == Task::Purge && fleet.before.empty()) throw CLI::RequiredError("--before");
+    if (fleet.task != Task::Purge && !fleet.before.empty())
+      throw CLI::ValidationError("--before", "belongs to `purge`");
     if (fleet.task == Task::Ship && fleet.files.empty()) throw CLI::RequiredError("FILE");
     if (fleet.task != Task::Ship && !fleet.files.empty())
       throw CLI::ValidationError("FILE", "only `ship` takes recordings");
@@ -44,7 +51,8 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       *verb,
       R"(init makes the database and its tables. ship sends records, each once, whatever ends meanwhile: the server says what it
 has, and the rest is sent. status lists hosts and recordings. check proves that rows + spooled + spool_lost = recorded,
-and hits = recorded + aggregated + filtered + lost + missed, for every host, recording and event.
+and hits = recorded + aggregated + filtered + lost + missed, for every host, recording and event. purge gives days back,
+and what went stays in the balance.
 What was shipped is read as a recording is: report, stat, count, hist, lat, flame, diff and the window take ADDRESS for FILE.
 Certificates and passwords stand in fleet.conf (`kevtrace help fleet`), never on the command line.
 

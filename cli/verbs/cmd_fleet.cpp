@@ -19,8 +19,10 @@
 #include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/balance.h"
 #include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/purge.h"
 #include "tracefs-compat/fleet/server.h"
 #include "tracefs-compat/fleet/shipper.h"
+#include "tracefs-compat/record/problems.h"
 
 namespace kevt::cli {
 namespace {
@@ -203,17 +205,21 @@ int list_sessions(Servers& servers, const fleet::Address& address, const FleetOp
   print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {}\n", "HOST", "RECORDING", "RECORDS", "SHIPPED", "FIRST (UTC)",
         "LAST (UTC)", "STATE");
   for (const auto& one : all)
-    print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {}\n", one["host"].get<std::string>(),
-          one["recording"].get<std::string>().substr(0, 8), one["records"].get<std::uint64_t>(),
+    print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {}\n", record::words_of_file(one["host"].get<std::string>()),
+          record::words_of_file(one["recording"].get<std::string>().substr(0, 8)), one["records"].get<std::uint64_t>(),
           one["shipped"].get<std::uint64_t>(), time(one["first_ns"].get<std::int64_t>()),
           time(one["last_ns"].get<std::int64_t>()), one["finished"].get<bool>() ? "finished" : "goes on");
   return kOk;
 }
 
-std::string balance_line(const fleet::EventBalance& one) {
-  const bool rows_hold = one.rows + one.spooled + one.spool_lost == one.recorded;
-  std::string line = fmt::format("{} {}: rows {} + spooled {} + spool_lost {} {} recorded {}", one.host, one.event,
-                                 one.rows, one.spooled, one.spool_lost, rows_hold ? "=" : "!=", one.recorded);
+// Names are of the database: anything.
+std::string balance_line(const fleet::EventBalance& one, bool is_one_of_several) {
+  const bool rows_hold = one.rows + one.purged + one.spooled + one.spool_lost == one.recorded;
+  std::string line = record::words_of_file(one.host + " " + one.event);
+  if (is_one_of_several) line += record::words_of_file(" [" + one.session.substr(0, 8) + "]");
+  line += fmt::format(": rows {}{} + spooled {} + spool_lost {} {} recorded {}", one.rows,
+                      one.purged ? fmt::format(" + purged {}", one.purged) : "", one.spooled, one.spool_lost,
+                      rows_hold ? "=" : "!=", one.recorded);
   if (one.twice) line += fmt::format("; {} rows are there twice", one.twice);
   if (!one.is_exact) line += fmt::format("; exact to the checkpoint {} UTC, nothing is claimed beyond", one.checkpoint);
   if (one.hits != one.accounted) line += fmt::format("; hits {} != {} that are accounted for", one.hits, one.accounted);
@@ -232,15 +238,18 @@ int check_balance(Servers& servers, const fleet::Address& address, const FleetOp
       report.error(balances.error());
       return kFailed;
     }
+    std::map<std::pair<std::string, std::string>, unsigned> recordings;
+    for (const fleet::EventBalance& one : *balances) ++recordings[{one.host, one.event}];
     for (const fleet::EventBalance& one : *balances) {
       ++seen;
       holds = holds && one.holds();
-      if (options.format == "text") print("{}\n", balance_line(one));
+      if (options.format == "text") print("{}\n", balance_line(one, recordings[{one.host, one.event}] > 1));
       all.push_back({{"host", one.host},
                      {"recording", one.session},
                      {"event", one.event},
                      {"rows", one.rows},
                      {"twice", one.twice},
+                     {"purged", one.purged},
                      {"spooled", one.spooled},
                      {"spool_lost", one.spool_lost},
                      {"recorded", one.recorded},
@@ -257,6 +266,25 @@ int check_balance(Servers& servers, const fleet::Address& address, const FleetOp
   return holds ? kOk : kFailed;
 }
 
+int purge(Servers& servers, const FleetOptions& options, const Reporter& report) {
+  const auto day = fleet::parse_day(options.before);
+  if (!day) {
+    report.error(fmt::format("--before: `{}` is no day; write 2026-11-01", options.before));
+    return kUsage;
+  }
+  for (const auto& server : servers) {
+    auto schema = fleet::check_schema(*server);
+    auto purged = schema ? fleet::purge_before(*server, *day) : std::unexpected(schema.error());
+    if (!purged) {
+      report.error(purged.error());
+      return kFailed;
+    }
+    report.status(fmt::format("{}: {} records of {} days of tables are gone", server->url(), purged->records,
+                              purged->partitions));
+  }
+  return kOk;
+}
+
 }  // namespace
 
 int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
@@ -267,10 +295,11 @@ int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
     return kUsage;
   }
   using Task = FleetOptions::Task;
-  if (!address->hosts.empty() && (options.task == Task::Init || options.task == Task::Ship)) {
-    report.error(
-        fmt::format("`{}` names hosts, which init and ship do not take; --as HOST files records under another name",
-                    options.address));
+  const bool takes_hosts = options.task == Task::Status || options.task == Task::Check;
+  if (!address->hosts.empty() && !takes_hosts) {
+    report.error(fmt::format(
+        "`{}` names hosts, which only status and check take (ship --as HOST files records under another name)",
+        options.address));
     return kUsage;
   }
   auto servers = servers_of(*address);
@@ -285,6 +314,8 @@ int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
       return ship(*servers, options, report);
     case FleetOptions::Task::Status:
       return list_sessions(*servers, *address, options, report);
+    case FleetOptions::Task::Purge:
+      return purge(*servers, options, report);
     case FleetOptions::Task::Check:
       return check_balance(*servers, *address, options, report);
   }

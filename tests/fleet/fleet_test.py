@@ -390,6 +390,33 @@ class FleetTest(unittest.TestCase):
         self.assert_same("report", "X", recording=path)
         self.assertTrue(all(one["holds"] and one["exact"] for one in self.balance()))
 
+    def test_purged_days_stay_in_the_balance(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        rows = self.rows()
+        self.assertIn("0 records", kevtrace("fleet", "purge", self.address, "--before", "2001-01-01")[1])
+        self.assertEqual(self.rows(), rows)
+        self.assertIn(f"{rows} records of 2 days", kevtrace("fleet", "purge", self.address, "--before", "2199-12-31")[1])
+        self.assertEqual(self.rows(), 0)
+        self.assertEqual(sum(one["purged"] for one in self.balance()), rows)
+        self.assertRegex(kevtrace("fleet", "check", self.address)[0], r"rows 0 \+ purged \d+ \+ spooled 0")
+        self.assertEqual(kevtrace("report", self.address)[0], "")
+        kevtrace("fleet", "ship", self.address, self.recording)  # it comes back whole
+        self.assertEqual(self.rows(), rows)
+        self.assertEqual(sum(one["purged"] for one in self.balance()), 0)
+        for wrong in ("2026-02-30", "yesterday", "2026-1-1"):
+            self.assertIn("is no day", kevtrace("fleet", "purge", self.address, "--before", wrong, status=2)[1])
+
+    def test_an_older_schema_goes_on(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        self.server.ask(f"DROP TABLE {self.database}.kevt_purged")
+        self.server.ask(f"DROP TABLE {self.database}.kevt_schema")
+        self.server.ask(f"CREATE TABLE {self.database}.kevt_schema (version UInt32) ENGINE = MergeTree() ORDER BY version")
+        self.server.ask(f"INSERT INTO {self.database}.kevt_schema VALUES (1)")
+        self.assertIn("has schema 1; `kevtrace fleet init`", kevtrace("report", self.address, status=1)[1])
+        kevtrace("fleet", "init", self.address)
+        self.balance()
+        self.assert_same("report", "X")
+
     def test_what_others_wrote_into_the_database(self):
         """Names of tables are checked, a row that cannot be is told, and nothing hangs."""
         kevtrace("fleet", "ship", self.address, self.recording)

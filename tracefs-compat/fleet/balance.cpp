@@ -10,7 +10,9 @@
 #include <utility>
 
 #include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/purge.h"
 #include "tracefs-compat/fleet/row_binary.h"
+#include "tracefs-compat/fleet/shape.h"
 
 namespace kevt::fleet {
 
@@ -18,20 +20,25 @@ namespace {
 
 struct Rows {
   std::uint64_t all = 0, different = 0;
+  std::map<std::uint32_t, std::uint64_t> by_day;  // of those that are different
 };
 using RowsBySession = std::map<std::string, Rows>;
 
 // Of one table, by session.
 Result<RowsBySession> count_rows(Server& server, const Address& address, const std::string& table) {
-  const std::string answer = KEVT_TRY(server.ask(fmt::format(
-      "SELECT session, count(), uniqExact(instance, cpu, seq) FROM {}.{} WHERE {} GROUP BY session FORMAT RowBinary",
-      server.database(), table, chosen(address))));
+  const std::string answer = KEVT_TRY(server.ask(
+      fmt::format("SELECT session, {} AS day, count(), uniqExact(instance, cpu, seq) FROM {}.{} WHERE {} GROUP BY "
+                  "session, day FORMAT RowBinary",
+                  kDayOfRow, server.database(), table, chosen(address))));
   RowsBySession out;
   RowReader rows(answer);
   while (!rows.at_end()) {
-    std::string session(rows.text());
-    const auto all = rows.number<std::uint64_t>();
-    out[std::move(session)] = {all, rows.number<std::uint64_t>()};
+    Rows& sum = out[std::string(rows.text())];
+    const auto day = rows.number<std::uint32_t>();
+    sum.all += rows.number<std::uint64_t>();
+    const auto different = rows.number<std::uint64_t>();
+    sum.different += different;
+    sum.by_day[day] += different;
   }
   if (!rows.good()) return std::unexpected(Error("the answer of " + server.url() + " makes no sense"));
   return out;
@@ -47,6 +54,7 @@ class Books {
   Result<std::vector<EventBalance>> close() {
     for (Session& one : KEVT_TRY(find_sessions(server_, address_))) sessions_[one.id] = std::move(one);
     tables_ = KEVT_TRY(find_tables(server_));
+    purged_ = KEVT_TRY(find_purged(server_));
     for (const EventCounts& one : KEVT_TRY(find_counts(server_, address_))) KEVT_TRY(enter(one));
     std::vector<EventBalance> out;
     for (auto& [key, sum] : sums_)
@@ -94,7 +102,10 @@ class Books {
     auto table = rows_.find(one.table);
     if (table == rows_.end())
       table = rows_.emplace(one.table, KEVT_TRY(count_rows(server_, address_, one.table))).first;
-    const Rows rows = table->second[one.session];
+    Rows& rows = table->second[one.session];
+    for (const PurgedRows& gone : purged_)
+      if (gone.session == one.session && gone.table == one.table)
+        sum.made.purged += gone.rows - std::min(gone.rows, rows.by_day[gone.day]);
     sum.made.rows += rows.different;
     sum.made.twice += rows.all - rows.different;
     return {};
@@ -107,8 +118,8 @@ class Books {
     // A shipper that was killed has shipped more than it could note; of what it has noted nothing may be missing.
     const std::uint64_t at_least = std::min(sum.shipped, sum.in_recording);
     out.is_exact = sum.has_totals || sum.is_whole;
-    out.spooled = sum.in_recording - std::clamp(out.rows, at_least, sum.in_recording);
-    out.recorded = std::max(sum.in_recording, out.rows);
+    out.spooled = sum.in_recording - std::clamp(out.rows + out.purged, at_least, sum.in_recording);
+    out.recorded = std::max(sum.in_recording, out.rows + out.purged);
     if (sum.has_totals) out.recorded = totals.recorded - std::min(totals.overwritten, totals.recorded);
     // Of a process that was killed, records that count as lost may have reached the file (ADR 0041).
     if (sum.has_rest) out.recorded = std::clamp(sum.in_recording, out.recorded, out.recorded + totals.lost);
@@ -123,6 +134,7 @@ class Books {
   Address address_;
   std::string wanted_;  // how the id of a recording begins
   std::set<std::string> tables_;
+  std::vector<PurgedRows> purged_;
   std::map<std::string, Session> sessions_;
   std::map<std::string, RowsBySession> rows_;  // by table
   std::map<std::tuple<std::string, std::string, std::string>, Sum> sums_;

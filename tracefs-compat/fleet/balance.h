@@ -1,11 +1,12 @@
 // Balance: whether every hit of a fleet is accounted for.
 //
 //   hits = recorded + aggregated + filtered + lost + missed            as the engine counted them
-//   rows + spooled + spool_lost = recorded - overwritten               as the database has them
+//   rows + purged + spooled + spool_lost = recorded - overwritten      as the database has them
 //
-// `rows` are counted in the event's table; `spooled` are records that the shipper saw and the server had not taken at
-// the last checkpoint; `spool_lost` are records that the recording had lost before the shipper saw them. A recording
-// that goes on in another file, since its process died, is balanced together with that file.
+// `rows` are counted in the event's table; `purged` were there until their day was given back; `spooled` are records
+// that the shipper saw and the server had not taken at the last checkpoint; `spool_lost` are records that the recording
+// had lost before the shipper saw them. A recording that goes on in another file, since its process died, is balanced
+// together with that file.
 #pragma once
 
 #include <cstdint>
@@ -20,12 +21,12 @@ namespace kevt::fleet {
 
 struct EventBalance {
   std::string host, session, event;  // the session: of the first recording
-  std::uint64_t rows = 0, twice = 0, spooled = 0, spool_lost = 0, recorded = 0;
+  std::uint64_t rows = 0, twice = 0, purged = 0, spooled = 0, spool_lost = 0, recorded = 0;
   std::uint64_t hits = 0, accounted = 0;  // the two sides of the first line
   bool is_exact = true;                   // false: the recording has no totals (it is still written, or was killed)
   std::string checkpoint;                 // "2026-11-28 01:30:00" UTC
 
-  bool holds() const { return rows + spooled + spool_lost == recorded && hits == accounted && twice == 0; }
+  bool holds() const { return rows + purged + spooled + spool_lost == recorded && hits == accounted && twice == 0; }
 };
 
 // "2026-11-28 01:30:00", of nanoseconds since 1970.

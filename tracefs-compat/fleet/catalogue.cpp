@@ -26,6 +26,8 @@ constexpr const char* kSteps[kSchemaVersion][4] = {
      "UInt8, hits UInt64, recorded UInt64, aggregated UInt64, filtered UInt64, lost UInt64, missed UInt64, "
      "sees_misses UInt8, faults UInt64, overwritten UInt64, in_recording UInt64, shipped UInt64, checkpoint Int64) "
      "ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (host, session, event)"},
+    {"CREATE TABLE IF NOT EXISTS {}.kevt_purged (host String, session String, table String, day UInt32, rows UInt64, "
+     "checkpoint Int64) ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (session, table, day)"},
 };
 
 constexpr const char* kSessionColumns =
@@ -168,7 +170,8 @@ Result<void> create_schema(Server& server) {
   std::uint32_t version = KEVT_TRY(schema_version(server));
   if (version > kSchemaVersion) return std::unexpected(is_newer(server, version));
   for (; version < kSchemaVersion; ++version) {
-    for (const char* step : kSteps[version]) KEVT_TRY(server.tell(fmt::format(fmt::runtime(step), server.database())));
+    for (const char* step : kSteps[version])
+      if (step != nullptr) KEVT_TRY(server.tell(fmt::format(fmt::runtime(step), server.database())));
     KEVT_TRY(server.tell(fmt::format("INSERT INTO {}.kevt_schema VALUES ({})", server.database(), version + 1)));
   }
   return {};
@@ -178,6 +181,9 @@ Result<void> check_schema(Server& server) {
   const std::uint32_t version = KEVT_TRY(schema_version(server));
   if (version > kSchemaVersion) return std::unexpected(is_newer(server, version));
   if (version == kSchemaVersion) return {};
+  if (version != 0)
+    return std::unexpected(Error(fmt::format("the database {} has schema {}; `kevtrace fleet init` brings it to {}",
+                                             server.database(), version, kSchemaVersion)));
   return std::unexpected(Error(fmt::format("{} has no database {} of kevtrace; `kevtrace fleet init` makes it",
                                            server.url(), server.database())));
 }

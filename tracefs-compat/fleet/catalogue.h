@@ -3,6 +3,7 @@
 //   kevt_sessions   a row for each recording: its host, clock, processes, symbols, histograms
 //   kevt_events     a row for each event of a recording: its format, and the table with its records
 //   kevt_counts     a row for each event of a recording: its hits, and where they went
+//   kevt_purged     a row for each day of a recording that was given back
 //
 // Each has a `checkpoint`, nanoseconds since 1970: of rows with one key the latest counts.
 #pragma once
@@ -20,7 +21,7 @@
 
 namespace kevt::fleet {
 
-inline constexpr std::uint32_t kSchemaVersion = 1;
+inline constexpr std::uint32_t kSchemaVersion = 2;
 
 struct Session {
   std::string id;  // of the recording: 32 hexadecimal digits

@@ -168,10 +168,10 @@ std::string create_table(const EventFormat& event, std::string_view database) {
   for (const HeadColumn& one : kHead) columns += fmt::format(", {} {}", one.name, one.type);
   for (const Field& one : event.fields) columns += fmt::format(", {} {}", column_of(one), type_of(one));
   return fmt::format(
-      "CREATE TABLE IF NOT EXISTS {}.{} ({}) ENGINE = ReplacingMergeTree() PARTITION BY "
-      "toYYYYMMDD(toDateTime(intDiv(time, "
-      "1000000000), 'UTC'), 'UTC') ORDER BY (host, session, time, cpu, instance, seq)",
-      database, table_of(event), columns);
+      "CREATE TABLE IF NOT EXISTS {}.{} ({}) ENGINE = ReplacingMergeTree() PARTITION BY {} ORDER BY (host, session, "
+      "time, "
+      "cpu, instance, seq)",
+      database, table_of(event), columns, kDayOfRow);
 }
 
 std::string columns_of(const EventFormat& event) {

@@ -21,6 +21,8 @@ namespace kevt::fleet {
 inline constexpr std::string_view kTablesOfEvents = "event_";  // how their names begin
 // The latest time of a row, nanoseconds since 1970: the year 2200. The earliest is 0.
 inline constexpr std::int64_t kLatestNs = 7'258'118'400'000'000'000;
+// The day of a row in UTC, 20261128, as SQL; a table's partitions are these.
+inline constexpr std::string_view kDayOfRow = "toYYYYMMDD(toDateTime(intDiv(time, 1000000000), 'UTC'), 'UTC')";
 // Whether a name may be that of such a table: names come out of databases, too.
 bool is_table_of_events(std::string_view name);
 
