@@ -24,6 +24,7 @@ from cases import Session, Shell, all_cases
 STEPS = os.environ["KEVT_STEPS"]
 SECONDS = 60
 SAME = [
+    (r'"(recording|rest_of)":"[0-9a-f]{32}",', ""),  # a recording's identity
     (r"(?m)^( *.{1,16})-\d+ +\[\d+\]", r"\1-PID [CPU]"),
     (r"\b\d+\.\d{6}\b", "TIME"),
     (r"\b0x[0-9a-f]{8,16}\b", "ADDRESS"),
