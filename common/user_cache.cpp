@@ -13,6 +13,7 @@
 #include <utility>
 #include <vector>
 
+#include "common/fnv.h"
 #include "common/output_place.h"
 #include "common/unique_fd.h"
 
@@ -26,15 +27,8 @@ constexpr std::string_view kMagic = "kevtrace cache 1\n";
 constexpr std::size_t kMostBytes = std::size_t{256} << 20;
 constexpr std::string_view kSuffix = ".kept", kUnfinished = ".new";
 
-// FNV-1a, 64 bits (draft-eastlake-fnv): against damage, not against forgery.
-std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char byte : bytes) hash = (hash ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return hash;
-}
-
 std::string header_of(std::string_view bytes) {
-  const std::uint64_t sum = checksum(bytes);
+  const std::uint64_t sum = fnv1a(bytes);
   std::string header(kMagic);
   header.append(reinterpret_cast<const char*>(&sum), sizeof sum);
   return header;

@@ -18,6 +18,7 @@
 
 #include "common/abi/bpf.h"
 #include "common/abi/probe.h"
+#include "common/fnv.h"
 
 namespace kevt::script {
 
@@ -26,12 +27,6 @@ namespace {
 constexpr std::string_view kMagic = "\x89KEVO\r\n\x1a";
 constexpr std::uint32_t kVersion = 5;
 constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8;
-
-std::uint64_t checksum(std::string_view bytes) {
-  std::uint64_t sum = 0xcbf29ce484222325;
-  for (const char byte : bytes) sum = (sum ^ static_cast<unsigned char>(byte)) * 0x100000001b3;
-  return sum;
-}
 
 class CompiledWriter {
  public:
@@ -244,7 +239,7 @@ std::string write_compiled_script(const CompiledScript& script) {
   header.put(kVersion);
   header.put(std::uint32_t{KEVT_ABI_VERSION});
   header.put(static_cast<std::uint64_t>(bytes.size()));
-  header.put(checksum(bytes));
+  header.put(fnv1a(bytes));
   return std::string(kMagic) + header.take() + bytes;
 }
 
@@ -261,7 +256,7 @@ Result<CompiledScript> read_compiled_script(std::string_view bytes) {
                               version, abi, kVersion, KEVT_ABI_VERSION));
   const std::string_view payload = bytes.substr(kHeaderBytes);
   if (payload.size() != size) return refuse("this compiled script is cut off, or something follows it");
-  if (checksum(payload) != sum) return refuse("this compiled script is damaged: its checksum is wrong");
+  if (fnv1a(payload) != sum) return refuse("this compiled script is damaged: its checksum is wrong");
   CompiledReader reader(payload);
   CompiledScript script{.made_by = reader.text(), .text = reader.text(), .events = {}, .images = {}, .bpf = {}};
   for (auto count = reader.number<std::uint32_t>(); count > 0 && reader.good(); --count)

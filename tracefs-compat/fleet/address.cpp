@@ -14,6 +14,7 @@
 #include <optional>
 #include <ranges>
 
+#include "common/fnv.h"
 #include "common/regular_file.h"
 
 namespace kevt::fleet {
@@ -167,12 +168,7 @@ Result<Address> parse_address(std::string_view text) {
   return made;
 }
 
-// FNV-1a of 64 bits.
-std::size_t shard_of(std::string_view host, std::size_t servers) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : host) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash % servers;
-}
+std::size_t shard_of(std::string_view host, std::size_t servers) { return fnv1a(host) % servers; }
 
 Result<HttpKeys> read_keys() {
   for (const std::string& path : places_of_keys()) {

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "common/fnv.h"
 #include "tracefs-compat/record/record_builder.h"
 
 namespace kevt::fleet {
@@ -26,13 +27,6 @@ constexpr HeadColumn kHead[] = {
     {"tid", "Int32"},   {"pid", "Int32"},     {"comm", "String"}, {"container", "String"},
     {"flags", "UInt8"}, {"preempt", "UInt8"}, {"lost", "UInt64"}, {"place", "String"},
 };
-
-// FNV-1a of 64 bits.
-std::uint64_t hash_of(std::string_view text) {
-  std::uint64_t hash = 0xcbf29ce484222325;
-  for (const char c : text) hash = (hash ^ static_cast<unsigned char>(c)) * 0x100000001b3;
-  return hash;
-}
 
 // Letters, digits and `_` of what a recording calls it.
 std::string plain(std::string_view text, std::size_t most) {
@@ -159,7 +153,7 @@ std::string table_of(const EventFormat& event) {
   for (const Field& one : event.fields)
     fields += fmt::format("\n{} {} {} {} {}", one.name, one.type, one.offset, one.size, one.is_signed);
   return fmt::format("{}{}_{:016x}", kTablesOfEvents, plain(event.system + "_" + event.name, kMostOfTableName),
-                     hash_of(fields));
+                     fnv1a(fields));
 }
 
 // The key tells each record. What was sent twice, whatever happened, is there once after the next merge.
