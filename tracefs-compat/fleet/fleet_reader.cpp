@@ -173,7 +173,6 @@ class FleetReader final : public record::RecordReader {
     record::read_metadata_text(one.notes, metadata_);
     record::read_comms_text(one.comms, metadata_);
     metadata_.instances = one.instances;
-    if (metadata_.instances.size() > record::kMostInstances) metadata_.instances.resize(record::kMostInstances);
     metadata_.wall_offset_ns = one.wall_offset_ns;
     metadata_.clock = one.clock;
     describe_machine(one);

@@ -23,7 +23,8 @@ struct Purged {
   std::uint64_t records = 0;
   std::uint32_t partitions = 0;
 };
-// Of all hosts, the days before this one. Records that are shipped into such a day meanwhile may go uncounted.
+// Of all hosts, the days before this one. Records that are shipped into such a day meanwhile, or later, are not told
+// from those that were purged.
 Result<Purged> purge_before(Server& server, std::uint32_t day);
 
 struct PurgedRows {

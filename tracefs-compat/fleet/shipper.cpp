@@ -126,6 +126,7 @@ Result<void> Shipper::look_for_others() {
 Result<void> Shipper::begin_session() {
   KEVT_TRY(look_for_others());
   KEVT_TRY(server_->stop_queries(query_ids(session_)));
+  if (is_known_) return {};
   const record::Metadata& metadata = reader_->metadata();
   std::vector<SessionEvent> events;
   std::vector<EventCounts> counts;
@@ -140,7 +141,6 @@ Result<void> Shipper::begin_session() {
                       .checkpoint = session_.checkpoint});
   }
   KEVT_TRY(put_events(*server_, events, session_.host));
-  if (is_known_) return {};
   KEVT_TRY(put_counts(*server_, counts));
   return put_session(*server_, session_);
 }
