@@ -37,7 +37,8 @@ std::optional<Moment> parse_moment(std::string_view text) {
 // A moment behind the first record needs the first record, whatever it is of.
 QueriedReader::QueriedReader(RecordReader& reader, Query query) : reader_(reader), query_(std::move(query)) {
   const auto ns = [](const std::optional<Moment>& moment) { return moment ? std::optional(moment->ns) : std::nullopt; };
-  if ((query_.from && query_.from->is_relative) || (query_.to && query_.to->is_relative)) return;
+  const bool needs_first = (query_.from && query_.from->is_relative) || (query_.to && query_.to->is_relative);
+  if (needs_first) return reader_.narrow({});
   reader_.narrow(
       {.filters = &query_.filters, .instance = query_.instance, .from_ns = ns(query_.from), .to_ns = ns(query_.to)});
 }

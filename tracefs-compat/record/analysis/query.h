@@ -31,6 +31,7 @@ struct Query {
 class QueriedReader final : public RecordReader {
  public:
   QueriedReader(RecordReader& reader, Query query);
+  QueriedReader(const QueriedReader&) = delete;  // the reader knows where the filters are
   const Metadata& metadata() const override { return reader_.metadata(); }
   bool next(TypedRecord& record) override;
   const std::vector<std::string>& problems() const override { return reader_.problems(); }
