@@ -38,7 +38,10 @@ std::optional<Moment> parse_moment(std::string_view text) {
 QueriedReader::QueriedReader(RecordReader& reader, Query query) : reader_(reader), query_(std::move(query)) {
   const auto ns = [](const std::optional<Moment>& moment) { return moment ? std::optional(moment->ns) : std::nullopt; };
   const bool needs_first = (query_.from && query_.from->is_relative) || (query_.to && query_.to->is_relative);
-  if (needs_first) return reader_.narrow({});
+  if (needs_first) {
+    reader_.narrow({});
+    return;
+  }
   reader_.narrow(
       {.filters = &query_.filters, .instance = query_.instance, .from_ns = ns(query_.from), .to_ns = ns(query_.to)});
 }
