@@ -47,6 +47,20 @@ class AttachAndDetach(Attached):
         self.assertEqual((errors, target.ask(b"masks")), (0, [b"0"]))
         self.assertEqual(target.end(), 0)
 
+    def test_what_a_breakpoint_has_left_on_the_stack_is_no_hit(self):
+        target = Target(self, [os.path.join(PROGRAMS, "reserves")])
+        text, short = text_of(target.pid, "/"), "p:short reserves:touch_short n=%di:s64"
+        for _ in range(3):
+            tracer = self.start([target.pid], short)
+            self.wait_for_records(30)
+            traced = self.stop(tracer, [short])
+            self.assertNotEqual(traced.how_armed()["short"], "jump")
+            self.assertNotIn(b"keeps our", traced.err)
+            self.assertEqual(text_of(target.pid, "/"), text)
+            self.assertNotIn(b"memfd:kevtrace", read(f"/proc/{target.pid}/maps"))
+        target.tell(b"end")
+        self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+
     def test_a_child_that_is_about_to_become_a_program(self):
         """`CMD & kevtrace run --pid $!`"""
         steps = os.path.join(PROGRAMS, "steps")

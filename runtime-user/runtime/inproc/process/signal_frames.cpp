@@ -28,7 +28,8 @@ constexpr std::size_t kRip = kRegisters + 16 * 8;
 constexpr std::size_t kSegments = kRegisters + 18 * 8;
 constexpr std::size_t kFpState = kRegisters + 23 * 8;
 constexpr std::size_t kMask = kContext + 296;
-constexpr std::size_t kHead = kMask + 8;
+constexpr std::size_t kSignal = kMask + 8;  // the siginfo's first word
+constexpr std::size_t kHead = kSignal + 8;
 constexpr std::uint64_t kUserCode = 0x33;
 constexpr std::uint64_t kFarthestFpState = 64 << 10;
 constexpr std::size_t kMaxStacks = 16;  // changes of the stack; the memory is a hostile process's
@@ -49,17 +50,38 @@ const target::Mapping* mapping_of(const std::vector<target::Mapping>& maps, std:
   return it == maps.end() || !it->readable ? nullptr : &*it;
 }
 
-// Appends the frames of the stack that `from` is on; returns the stack pointer that they have interrupted elsewhere.
-std::optional<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, const target::Mapping& mapping,
-                                  std::span<const std::uint64_t> restorers, std::vector<SignalFrame>& frames) {
+class FrameSearch {
+ public:
+  FrameSearch(const Tracee& tracee, std::span<const std::uint64_t> restorers, const AgentCode& agent)
+      : tracee_(tracee), restorers_(restorers), agent_(agent) {}
+
+  // The thread, or code that a frame says was interrupted, stands there.
+  void stands_at(RemoteAddr ip) { is_in_agent_ = is_in_agent_ || (agent_.restorer && agent_.contains(ip)); }
+  // Appends the frames of the stack that `from` is on; returns the stack pointer that they have interrupted elsewhere.
+  std::optional<std::uint64_t> scan(std::uint64_t from, const target::Mapping& mapping,
+                                    std::vector<SignalFrame>& frames);
+
+ private:
+  bool is_left_over(std::uint64_t restorer, const std::uint8_t* frame) const {
+    return restorer == agent_.restorer && !is_in_agent_ && static_cast<std::uint32_t>(word_at(frame, kSignal)) == 0;
+  }
+
+  const Tracee& tracee_;
+  std::span<const std::uint64_t> restorers_;
+  const AgentCode& agent_;
+  bool is_in_agent_ = false;
+};
+
+std::optional<std::uint64_t> FrameSearch::scan(std::uint64_t from, const target::Mapping& mapping,
+                                               std::vector<SignalFrame>& frames) {
   std::optional<std::uint64_t> elsewhere;
   std::vector<std::uint8_t> bytes(std::min<std::uint64_t>(mapping.end.value - from, kMaxScan));
-  if (!tracee.read(RemoteAddr{from}, bytes)) return elsewhere;
+  if (!tracee_.read(RemoteAddr{from}, bytes)) return elsewhere;
   for (std::size_t i = 0; i + kHead <= bytes.size(); i += 8) {
     const std::uint64_t word = word_at(bytes.data(), i);
-    if (std::ranges::find(restorers, word) == restorers.end()) continue;
+    if (std::ranges::find(restorers_, word) == restorers_.end()) continue;
     const std::uint8_t* frame = bytes.data() + i;
-    if (!looks_like_frame(frame, from + i)) continue;
+    if (!looks_like_frame(frame, from + i) || is_left_over(word, frame)) continue;
     const AlternateStack alt{RemoteAddr{word_at(frame, kAltStack)}, word_at(frame, kAltBytes)};
     const bool on_alt = alt.contains(RemoteAddr{from + i});
     if (on_alt && !alt.contains(RemoteAddr{from})) continue;  // left over, or another thread's
@@ -72,6 +94,7 @@ std::optional<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, cons
                       .mask = word_at(frame, kMask),
                       .ip_at = RemoteAddr{from + i + kRip},
                       .mask_at = RemoteAddr{from + i + kMask}});
+    stands_at(frames.back().ip);
     if (on_alt ? alt.contains(RemoteAddr{interrupted}) : mapping.contains(RemoteAddr{interrupted})) continue;
     elsewhere = interrupted;
     if (on_alt) break;
@@ -82,7 +105,7 @@ std::optional<std::uint64_t> scan(const Tracee& tracee, std::uint64_t from, cons
 }  // namespace
 
 Result<std::vector<SignalFrame>> find_signal_frames(const Tracee& tracee, pid_t tid,
-                                                    std::span<const std::uint64_t> restorers,
+                                                    std::span<const std::uint64_t> restorers, const AgentCode& agent,
                                                     const std::vector<target::Mapping>& maps) {
   std::vector<SignalFrame> frames;
   if (restorers.empty()) return frames;
@@ -91,11 +114,13 @@ Result<std::vector<SignalFrame>> find_signal_frames(const Tracee& tracee, pid_t 
   constexpr std::uint64_t kRestorerBytes = 16;
   const bool returning = std::ranges::any_of(
       restorers, [&](std::uint64_t r) { return registers.rip >= r && registers.rip < r + kRestorerBytes; });
+  FrameSearch search(tracee, restorers, agent);
+  search.stands_at(RemoteAddr{registers.rip});
   std::optional<std::uint64_t> stack = registers.rsp - (returning ? 8 : 0);
   for (std::size_t n = 0; stack && n < kMaxStacks; ++n) {
     const target::Mapping* mapping = mapping_of(maps, *stack);
     if (!mapping) break;
-    stack = scan(tracee, *stack & ~7ull, *mapping, restorers, frames);
+    stack = search.scan(*stack & ~7ull, *mapping, frames);
   }
   return frames;
 }

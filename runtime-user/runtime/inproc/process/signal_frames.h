@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <span>
 #include <vector>
 
@@ -34,11 +35,19 @@ struct SignalFrame {
   RemoteAddr mask_at;            // where `mask` stands in the frame
 };
 
+// How frames of handlers that the agent stands in for are told: its restorer takes the signal's number out of a frame
+// before rt_sigreturn, so a frame without one is left over, unless the thread is in the agent's code still.
+struct AgentCode {
+  std::uint64_t restorer = 0;                // 0: there is no agent
+  std::function<bool(RemoteAddr)> contains;  // any of its code
+};
+
 // The frames on one thread's stacks, innermost first. `restorers`: those of the program's handlers and ours, as given
-// to sigaction. A frame that was left by siglongjmp and not overwritten yet may be among them where live frames
-// cover it; so may what is left of one on another thread's alternate stack, where both stacks lie in one mapping.
+// to sigaction. Memory that a function of the program has reserved and not written to holds what was there before. So
+// a frame of a handler of the program may be among them that has returned, and one that siglongjmp has left; and what
+// is left of one on another thread's alternate stack, where both stacks lie in one mapping.
 Result<std::vector<SignalFrame>> find_signal_frames(const Tracee& tracee, pid_t tid,
-                                                    std::span<const std::uint64_t> restorers,
+                                                    std::span<const std::uint64_t> restorers, const AgentCode& agent,
                                                     const std::vector<target::Mapping>& maps);
 
 }  // namespace kevt::inproc

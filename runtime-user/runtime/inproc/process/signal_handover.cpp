@@ -108,7 +108,10 @@ Result<AlternateStack> SignalHandover::ask_alternate_stack(pid_t tid) {
 // there, may look like a frame on a stack of this thread. Such a frame names another alternate stack than the thread
 // has, so the thread is asked. A handler that has changed its thread's alternate stack meanwhile is not seen so.
 Result<std::vector<SignalFrame>> SignalHandover::frames_of(pid_t tid) {
-  auto frames = KEVT_TRY(find_signal_frames(tracee_, tid, restorers_, maps_));
+  const RemoteAddr base = mapper_.agent().base;
+  const AgentCode agent{.restorer = base.value ? base.value + agent_table().restorer : 0,
+                        .contains = [this](RemoteAddr at) { return mapper_.is_code(at); }};
+  auto frames = KEVT_TRY(find_signal_frames(tracee_, tid, restorers_, agent, maps_));
   if (std::ranges::all_of(frames, &SignalFrame::is_on_alternate) || tracee_.refuses_calls()) return frames;
   const AlternateStack own = KEVT_TRY(ask_alternate_stack(tid));
   std::erase_if(frames, [&own](const SignalFrame& frame) { return !frame.is_on_alternate && frame.alternate != own; });
