@@ -156,6 +156,21 @@ class KilledTracer(Attached):
             self.assert_left(target, text, front, (step, said))
         self.end_storm(target)
 
+    def test_before_each_step_at_a_breakpoint(self):
+        """A thread that stops for a tracer has often just hit a breakpoint, whose signal waits behind that stop."""
+        target = Target(self, [os.path.join(PROGRAMS, "trips")])
+        text = text_of(target.pid, "/")
+        short = ("p:short trips:touch_short n=%di:s64",)
+        front, said, steps = self.attach_until(target, short)
+        self.assertEqual(front.returncode, 0, said)
+        random.seed(SEED)
+        print(f"KEVT_SEED={SEED} rounds={3 * ROUNDS} of {steps} steps", flush=True)
+        for number in range(3 * ROUNDS):
+            step = 1 + int((number + random.random()) * steps / (3 * ROUNDS))
+            front, said, _ = self.attach_until(target, short, KEVT_END_AT=step)
+            self.assert_left(target, text, front, (step, said))
+        self.assertEqual(target.end(), 0)
+
     def test_before_a_breakpoint_is_passed_on(self):
         """A thread has just hit a breakpoint, and stopped for its signal: it gets the signal."""
         target = Target(self, [os.path.join(PROGRAMS, "storms")])

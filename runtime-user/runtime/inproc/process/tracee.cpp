@@ -1,7 +1,9 @@
 // ptrace, with PTRACE_SEIZE throughout: no SIGSTOP is ever sent, and PTRACE_INTERRUPT stops a
 // thread wherever it is. A signal that arrives first is let through (its handler frame is set up,
 // or the process dies of it) and the stop comes right after, so that a stopped thread is always in
-// an event stop and can work for us.
+// an event stop and can work for us. So is a breakpoint's or fault's signal that the kernel has put
+// behind our stop: it tells of the instruction at which the thread stands, and must not reach it
+// elsewhere, on its way back from work for a tracer that has died.
 //
 // A thread in read() leaves it with -ERESTARTSYS, and the kernel starts the call again when the thread
 // goes on, as long as its registers are what they were. A few calls (epoll_wait, semop …) leave with
@@ -230,13 +232,39 @@ void Tracee::restart_interrupted_call(pid_t tid) const {
   (void)set_kernel_registers(tid, *r);
 }
 
-// Looks at a thread that was asked to stop: true when it is held, or has ended. From any other stop it is continued.
+// Whether the signal of an instruction waits for the thread, which has not seen it yet.
+bool Tracee::has_fault_pending(pid_t tid) const {
+  constexpr std::uint64_t kOfInstructions = 1ull << (SIGTRAP - 1) | 1ull << (SIGSEGV - 1) | 1ull << (SIGBUS - 1) |
+                                            1ull << (SIGILL - 1) | 1ull << (SIGFPE - 1) | 1ull << (SIGSYS - 1);
+  constexpr std::uint64_t kMostLooked = 1024;
+  std::array<siginfo_t, 8> waiting = {};
+  const auto mask = kernel_mask(tid);
+  if (!mask) return false;
+  for (std::uint64_t from = 0; from < kMostLooked; from += waiting.size()) {
+    __ptrace_peeksiginfo_args which = {.off = from, .flags = 0, .nr = static_cast<std::int32_t>(waiting.size())};
+    const auto got = ptrace(PTRACE_PEEKSIGINFO, tid, &which, waiting.data());
+    for (std::size_t i = 0; got > 0 && i < static_cast<std::size_t>(got); ++i) {
+      const std::uint64_t bit = 1ull << (waiting.at(i).si_signo - 1);
+      if (waiting.at(i).si_code > 0 && bit & kOfInstructions & ~*mask) return true;
+    }
+    if (got < static_cast<long>(waiting.size())) break;
+  }
+  return false;
+}
+
+// Looks at a thread that was asked to stop: true when it is held, or has ended. From any other stop it is continued, to
+// stop again.
 bool Tracee::has_come(pid_t tid) {
   for (;;) {
     const auto report = report_of(tid, WSTOPPED | WEXITED);
     if (!report) return false;
     if (!report->ended() && report->event() != PTRACE_EVENT_STOP) {
+      ptrace(PTRACE_INTERRUPT, tid, 0, 0);  // where it has stopped for us already, it was let go for its signal
       ptrace(PTRACE_CONT, tid, 0, report->signal_to_deliver());
+      continue;
+    }
+    if (!report->ended() && has_fault_pending(tid)) {
+      ptrace(PTRACE_CONT, tid, 0, 0);  // it stops for the signal
       continue;
     }
     std::erase(asked_, tid);

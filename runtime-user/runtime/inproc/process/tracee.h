@@ -98,6 +98,7 @@ class Tracee {
   Result<bool> interrupt_thread(pid_t tid);
   bool seize(pid_t tid);
   bool has_come(pid_t tid);
+  bool has_fault_pending(pid_t tid) const;
   Result<void> await_stops(std::vector<pid_t> asked);
   void collect_ended();
   void let_late_ones_go();
