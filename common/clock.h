@@ -16,4 +16,7 @@ inline std::uint64_t clock_ns(clockid_t clock) {
 // The clock that records are stamped with.
 inline std::uint64_t now_ns() { return clock_ns(CLOCK_MONOTONIC); }
 
+// Nanoseconds since 1970, UTC.
+inline std::int64_t utc_ns() { return static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME)); }
+
 }  // namespace kevt

@@ -4,11 +4,14 @@
 // record of a run and one of a recording are the same here.
 #include "library/kevtrace.h"
 
+#include <dlfcn.h>
 #include <fmt/format.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <cstring>
 #include <memory>
 #include <new>
@@ -16,14 +19,30 @@
 #include <string>
 #include <vector>
 
-#include "library/child.h"
+#include "common/kevtrace_child.h"
 #include "tracefs-compat/record/formats/json_reader.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace {
 
 using namespace kevt;
-using library::Child;
+using Child = KevtraceChild;
+
+// $KEVTRACE, the program that was installed with this library, or "kevtrace", which PATH tells.
+std::string program() {
+  if (const char* named = ::secure_getenv("KEVTRACE"); named != nullptr && *named != '\0') return named;
+  Dl_info here;
+  if (::dladdr(reinterpret_cast<const void*>(&program), &here) != 0 && here.dli_fname != nullptr) {
+    const std::unique_ptr<char, decltype(&std::free)> whole(::realpath(here.dli_fname, nullptr), &std::free);
+    std::string folder(whole ? whole.get() : "");
+    for (unsigned up = 0; up < 3 && folder.contains('/'); ++up) {  // lib/x86_64-linux-gnu/libkevtrace.so.0
+      folder.resize(folder.rfind('/'));
+      const std::string one = folder.substr(0, folder.rfind('/') + 1) + "bin/kevtrace";
+      if (::access(one.c_str(), X_OK) == 0) return one;
+    }
+  }
+  return "kevtrace";
+}
 
 thread_local std::string failure;
 thread_local bool is_out_of_memory = false;  // then `failure` could not be written
@@ -128,7 +147,7 @@ bool take_options(const kevtrace_run_options& given, kevtrace_run_options& optio
 // Runs the program to its end. Its standard output, or nullopt: it could not be run.
 std::optional<std::string> run_to_end(std::vector<std::string> words, std::string_view input, int& status) {
   failure.clear();
-  auto child = Child::start(std::move(words), input, false);
+  auto child = Child::start(program(), std::move(words), input, false);
   if (!child) {
     failure = child.error().message();
     return std::nullopt;
@@ -176,9 +195,9 @@ struct kevtrace_reader {
 
 namespace {
 
-// The program has what asks databases (libkevt-http.so lies beside it, not beside this library's caller).
+// The program has what asks databases (libkevt-fleet.so lies beside it, not beside this library's caller).
 kevtrace_reader* read_fleet(const char* address) {
-  auto child = Child::start({"report", address, "-f", "json", "-o", std::string(Child::kOutput)}, "", false);
+  auto child = Child::start(program(), {"report", address, "-f", "json", "-o", std::string(Child::kOutput)}, "", false);
   if (!child) {
     failure = child.error().message();
     return nullptr;
@@ -224,7 +243,7 @@ kevtrace_reader* kevtrace_run(const kevtrace_run_options* given) {
     kevtrace_run_options options{};
     failure = take_options(*given, options) ? why_not(options) : "the options are those of another version";
     if (!failure.empty()) return nullptr;
-    auto child = Child::start(words_of(options), "", true);
+    auto child = Child::start(program(), words_of(options), "", true);
     if (!child) {
       failure = child.error().message();
       return nullptr;

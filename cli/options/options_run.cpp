@@ -127,6 +127,19 @@ void add_tracing(CLI::App& app, RunOptions& run) {
   verb->add_option("--max-bytes", run.max_bytes, "stop tracing when so much is written; 500K, 20M, 1G")
       ->type_name("SIZE")
       ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""));
+  verb->add_option(
+          "--id", run.recording_id,
+          "1 to 16 hexadecimal digits that the recording's id begins with, so that recordings of several hosts "
+          "can be asked for together")
+      ->type_name("HEX")
+      ->check(CLI::Validator(
+          [](std::string& id) {
+            const bool is_hex =
+                std::ranges::all_of(id, [](char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f'); });
+            return is_hex && !id.empty() && id.size() <= 16 ? std::string()
+                                                            : "`" + id + "`: 1 to 16 of the digits 0 to 9 and a to f";
+          },
+          ""));
   verb->add_flag("--stack", run.stack,
                  "record the calls under way at each hit; -f flame draws them, -f tree and -f folded list them");
   verb->add_flag("--overwrite", run.overwrite,

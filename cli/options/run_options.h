@@ -34,6 +34,7 @@ struct RunOptions : InstanceOptions {
   std::optional<std::uint64_t> events;
   std::string format;                      // empty: by the output's ending, else text
   std::optional<std::uint64_t> max_bytes;  // of the output
+  std::string recording_id;                // hexadecimal digits that the ids of recordings begin with
   bool stack = false;                      // record the stack of each hit, too
   bool overwrite = false;                  // keep the newest records: max_bytes in all, else buffer_kb per CPU
   std::optional<std::uint64_t> buffer_kb;  // per CPU

@@ -12,8 +12,8 @@ namespace kevt::cli {
 InstanceOutput::InstanceOutput(engine::Tracing& tracing, RunInstance wanted)
     : tracing_(tracing), wanted_(std::move(wanted)), text_(tracing.code().static_events()) {}
 
-Result<void> InstanceOutput::record(const session::MakeWriter& make) {
-  recorder_ = KEVT_TRY(session::Recorder::create(tracing_, *wanted_.instance, wanted_.events, make));
+Result<void> InstanceOutput::record(const session::MakeWriter& make, std::string_view id_begin) {
+  recorder_ = KEVT_TRY(session::Recorder::create(tracing_, *wanted_.instance, wanted_.events, make, id_begin));
   return {};
 }
 

@@ -22,7 +22,7 @@ class InstanceOutput {
 
   // Call record() or print() once, before anything else. `lines` may be shared with other instances; each line starts
   // with `head`.
-  Result<void> record(const session::MakeWriter& make);
+  Result<void> record(const session::MakeWriter& make, std::string_view id_begin);
   void print(std::shared_ptr<RunOutput> lines, std::string head);
 
   Result<void> take(const engine::TracedEvent& event, engine::TracedTarget& target, const runtime::Record& record);

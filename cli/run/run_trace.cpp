@@ -127,7 +127,7 @@ Result<void> RunTrace::open_output(InstanceOutput& output) {
   session::MakeWriter make = is_top ? make_ : session::MakeWriter();
   if (!is_top && may_have_records) make = writer_of(options_, output.file(), report_);
   if (!make && may_have_records && output.instance().records_stacks()) make = kernel_lines(output.file());
-  if (make) return output.record(make);
+  if (make) return output.record(make, options_.recording_id);
   auto lines = KEVT_TRY(RunOutput::open(output.file()));
   const std::size_t head = is_top && longest_name_ ? longest_name_ + 2 : 0;
   output.print(std::make_shared<RunOutput>(std::move(lines)), std::string(head, ' '));

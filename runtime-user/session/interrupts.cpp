@@ -48,6 +48,8 @@ bool is_interrupted() {
   return interrupted != 0;
 }
 
+void forget_interrupt() { interrupted = 0; }
+
 bool is_told_to_leave() { return interrupted == SIGTERM || interrupted == SIGHUP; }
 
 }  // namespace kevt::session

@@ -8,6 +8,8 @@ namespace kevt::session {
 // started kevtrace is gone.
 void catch_interrupts();
 bool is_interrupted();
+// The next one is noted as the first was.
+void forget_interrupt();
 // Whether the first signal was SIGTERM or SIGHUP: the sender wants kevtrace gone, and CMD did not get the signal
 // (Ctrl-C reaches both).
 bool is_told_to_leave();

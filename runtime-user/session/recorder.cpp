@@ -93,9 +93,10 @@ std::string random_identity() {
 
 Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing, const engine::Instance& instance,
                                                    std::span<const engine::TracedEvent* const> events,
-                                                   const MakeWriter& make) {
+                                                   const MakeWriter& make, std::string_view id_begin) {
   std::unique_ptr<Recorder> made(new Recorder(tracing, instance));
   KEVT_TRY(made->describe(events));
+  if (std::string& id = made->metadata_.new_identity.id; !id.empty()) id.replace(0, id_begin.size(), id_begin);
   made->writer_ = KEVT_TRY(make(made->metadata_));
   return made;
 }

@@ -27,10 +27,11 @@ using MakeWriter = std::function<Result<std::unique_ptr<record::RecordWriter>>(c
 
 class Recorder {
  public:
-  // `events`: all events whose records may come. `tracing` and `instance` outlive this object.
+  // `events`: all events whose records may come. `id_begin`: hexadecimal digits that the recording's id begins with.
+  // `tracing` and `instance` outlive this object.
   static Result<std::unique_ptr<Recorder>> create(engine::Tracing& tracing, const engine::Instance& instance,
                                                   std::span<const engine::TracedEvent* const> events,
-                                                  const MakeWriter& make);
+                                                  const MakeWriter& make, std::string_view id_begin);
 
   // Tells of a target that was added.
   void add(const engine::TracedTarget& target) { describe_process(target); }

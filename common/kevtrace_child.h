@@ -1,4 +1,5 @@
-// The program `kevtrace`, started for a caller of the library: what it writes, what it says, and its end.
+// KevtraceChild: the program `kevtrace`, started by another of our programs or by a caller of the library: what it
+// writes, what it says, and its end. When the caller dies, what it traces ends.
 #pragma once
 
 #include <sys/types.h>
@@ -10,22 +11,20 @@
 #include "common/error.h"
 #include "common/unique_fd.h"
 
-namespace kevt::library {
+namespace kevt {
 
-// $KEVTRACE, the program that was installed with this library, or "kevtrace", which PATH tells.
-std::string program();
-
-class Child {
+class KevtraceChild {
  public:
-  // `words` without the program's name. The first of them that is kOutput stands for a file whose bytes read() gives;
-  // without it, they are what is written to standard output. The caller's own standard output and error are the
-  // program's where `keeps_output`.
+  // `program`: the path of kevtrace, or a name that PATH tells; `words`: its arguments. The first of them that is
+  // kOutput stands for a file whose bytes read() gives; without it, they are what is written to standard output. The
+  // caller's own standard output and error are the program's where `keeps_output`.
   static constexpr std::string_view kOutput = "\1";
-  static Result<Child> start(std::vector<std::string> words, std::string_view input, bool keeps_output);
+  static Result<KevtraceChild> start(const std::string& program, std::vector<std::string> words, std::string_view input,
+                                     bool keeps_output);
 
-  Child(Child&&) noexcept;
-  Child& operator=(Child&&) = delete;
-  ~Child();  // ends it as stop() does, and waits
+  KevtraceChild(KevtraceChild&&) noexcept;
+  KevtraceChild& operator=(KevtraceChild&&) = delete;
+  ~KevtraceChild();  // ends it as stop() does, and waits
 
   // Waits up to `timeout_ms` (negative: for ever) until there is something new. False: nothing came in time.
   bool wait(int timeout_ms);
@@ -40,7 +39,7 @@ class Child {
   int fd() const { return poll_.get(); }
 
  private:
-  Child() = default;
+  KevtraceChild() = default;
   void take_messages();
   void look_for_end();
   // A process that the caller has forked has the object, too, and the child is not its own.
@@ -54,4 +53,4 @@ class Child {
   bool has_ended_ = false, is_stopped_ = false, has_command_ = false;
 };
 
-}  // namespace kevt::library
+}  // namespace kevt

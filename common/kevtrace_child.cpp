@@ -1,9 +1,8 @@
 // Pipes are handed over by their names in /proc, not by inheritance: the program opens them itself, and so nothing that
 // it starts has them. This side keeps an end for writing, so a pipe never says that it has ended; the program's end
 // does (a pidfd), and what is in the pipes then is read before it is told.
-#include "library/child.h"
+#include "common/kevtrace_child.h"
 
-#include <dlfcn.h>
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <poll.h>
@@ -19,12 +18,10 @@
 #include <array>
 #include <cerrno>
 #include <chrono>
-#include <cstdlib>
 #include <cstring>
-#include <memory>
 #include <utility>
 
-namespace kevt::library {
+namespace kevt {
 
 namespace {
 
@@ -47,8 +44,6 @@ Result<std::array<UniqueFd, 2>> make_pipe() {
 }
 
 std::string name_of(const UniqueFd& fd) { return fmt::format("/proc/{}/fd/{}", ::getpid(), fd.get()); }
-
-bool can_run(const std::string& path) { return ::access(path.c_str(), X_OK) == 0; }
 
 void discard(int fd) {
   char bytes[4096];
@@ -100,29 +95,15 @@ Result<UniqueFd> text_file(std::string_view text) {
 
 }  // namespace
 
-std::string program() {
-  if (const char* named = ::secure_getenv("KEVTRACE"); named != nullptr && *named != '\0') return named;
-  Dl_info here;
-  if (::dladdr(reinterpret_cast<const void*>(&program), &here) != 0 && here.dli_fname != nullptr) {
-    const std::unique_ptr<char, decltype(&std::free)> whole(::realpath(here.dli_fname, nullptr), &std::free);
-    std::string folder(whole ? whole.get() : "");
-    for (unsigned up = 0; up < 3 && folder.contains('/'); ++up) {  // lib/x86_64-linux-gnu/libkevtrace.so.0
-      folder.resize(folder.rfind('/'));
-      const std::string one = folder.substr(0, folder.rfind('/') + 1) + "bin/kevtrace";
-      if (can_run(one)) return one;
-    }
-  }
-  return "kevtrace";
-}
-
-Result<Child> Child::start(std::vector<std::string> words, std::string_view input, bool keeps_output) {
-  Child child;
+Result<KevtraceChild> KevtraceChild::start(const std::string& program, std::vector<std::string> words,
+                                           std::string_view input, bool keeps_output) {
+  KevtraceChild child;
   auto output = KEVT_TRY(make_pipe());
   auto said = KEVT_TRY(make_pipe());
   auto given = KEVT_TRY(text_file(input));
   if (const auto own = std::ranges::find(words, kOutput); own != words.end()) *own = name_of(output[1]);
   child.has_command_ = std::ranges::find(words, "--") != words.end();
-  words.insert(words.begin(), {program(), "--messages", name_of(said[1])});
+  words.insert(words.begin(), {program, "--messages", name_of(said[1])});
   std::vector<char*> arguments;
   for (std::string& word : words) arguments.push_back(word.data());
   arguments.push_back(nullptr);
@@ -167,7 +148,7 @@ Result<Child> Child::start(std::vector<std::string> words, std::string_view inpu
   return child;
 }
 
-Child::Child(Child&& other) noexcept
+KevtraceChild::KevtraceChild(KevtraceChild&& other) noexcept
     : owner_(std::exchange(other.owner_, -1)),
       pidfd_(std::move(other.pidfd_)),
       output_(std::move(other.output_)),
@@ -181,13 +162,13 @@ Child::Child(Child&& other) noexcept
       is_stopped_(other.is_stopped_),
       has_command_(other.has_command_) {}
 
-bool Child::is_mine() const { return owner_ == ::getpid() && pidfd_; }
+bool KevtraceChild::is_mine() const { return owner_ == ::getpid() && pidfd_; }
 
-void Child::interrupt() { ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGINT, nullptr, 0); }
+void KevtraceChild::interrupt() { ::syscall(SYS_pidfd_send_signal, pidfd_.get(), SIGINT, nullptr, 0); }
 
 // What it writes meanwhile is read, so that it does not wait for a reader. With a program that it has started it would
 // wait for that program's end: a second signal ends it at once, and its supervisor takes the probes out.
-Child::~Child() {
+KevtraceChild::~KevtraceChild() {
   if (!is_mine()) return;
   using Clock = std::chrono::steady_clock;
   const auto patience = std::chrono::milliseconds(has_command_ ? 500 : 3000);
@@ -204,11 +185,11 @@ Child::~Child() {
   }
 }
 
-void Child::stop() {
+void KevtraceChild::stop() {
   if (is_mine() && !has_ended() && !std::exchange(is_stopped_, true)) interrupt();
 }
 
-bool Child::wait(int timeout_ms) {
+bool KevtraceChild::wait(int timeout_ms) {
   if (!is_mine()) has_ended_ = true;
   epoll_event event;
   const bool any = ::epoll_wait(poll_.get(), &event, 1, has_ended() ? 0 : timeout_ms) > 0;
@@ -218,14 +199,14 @@ bool Child::wait(int timeout_ms) {
   return any;
 }
 
-bool Child::read(std::string& out) { return drain(output_.get(), out); }
+bool KevtraceChild::read(std::string& out) { return drain(output_.get(), out); }
 
-void Child::take_messages() {
+void KevtraceChild::take_messages() {
   if (messages_.size() > kMostMessages) messages_.erase(0, messages_.size() - kMostMessages / 2);
   drain(messages_in_.get(), messages_);
 }
 
-void Child::look_for_end() {
+void KevtraceChild::look_for_end() {
   if (has_ended() || !is_mine()) return;
   siginfo_t end{};
   const int result = ::waitid(P_PIDFD, static_cast<id_t>(pidfd_.get()), &end, WEXITED | WNOHANG);
@@ -235,4 +216,4 @@ void Child::look_for_end() {
   if (result == 0) status_ = end.si_code == CLD_EXITED ? end.si_status : 128 + end.si_status;
 }
 
-}  // namespace kevt::library
+}  // namespace kevt
