@@ -3,7 +3,7 @@
 #
 #   bin/kevtrace  lib/kevtrace/…              component core       package kevtrace
 #   lib/kevtrace/libkevt-llvm.so              component compiler   package kevtrace-compiler: LLVM
-#   lib/kevtrace/libkevt-http.so              component fleet      package kevtrace-fleet: libcurl
+#   lib/kevtrace/libkevt-fleet.so             component fleet      package kevtrace-fleet: libcurl, libcrypto
 #   bin/kevtrace-gui  share/applications/…    component gui        package kevtrace-gui
 #   lib/libkevtrace.so.0                      component library    package libkevtrace0
 #   include/kevtrace.h  lib/pkgconfig/…       component libdev     package libkevtrace-dev
@@ -18,7 +18,7 @@ install(TARGETS kevtrace RUNTIME COMPONENT core)
 install(TARGETS kevtrace-traceevent RUNTIME DESTINATION ${parts} COMPONENT core)
 install(TARGETS kevtrace_exec LIBRARY DESTINATION ${parts} COMPONENT core)
 install(TARGETS kevt_llvm LIBRARY DESTINATION ${parts} COMPONENT compiler)
-install(TARGETS kevt_http LIBRARY DESTINATION ${parts} COMPONENT fleet)
+install(TARGETS kevt_fleet_parts LIBRARY DESTINATION ${parts} COMPONENT fleet)
 
 # Manual pages and completions are the program's own words.
 configure_file(${packaging}/install_words.cmake.in ${CMAKE_BINARY_DIR}/install_words.cmake.in @ONLY)
@@ -93,8 +93,8 @@ set(CPACK_COMPONENT_COMPILER_DESCRIPTION "what kevtrace compiles definitions wit
 set(CPACK_DEBIAN_FLEET_PACKAGE_NAME kevtrace-fleet)
 set(CPACK_DEBIAN_FLEET_PACKAGE_DEPENDS "kevtrace (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_FLEET_DESCRIPTION "kevtrace's recordings in a database
- The part of kevtrace that needs libcurl: sends recordings to a ClickHouse
- server, and reads them from there.")
+ The part of kevtrace that needs libcurl and libcrypto: sends recordings to a
+ ClickHouse server, reads them from there, and signs and obeys orders.")
 set(CPACK_DEBIAN_GUI_PACKAGE_NAME kevtrace-gui)
 set(CPACK_DEBIAN_GUI_PACKAGE_DEPENDS "kevtrace (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_GUI_DESCRIPTION "kevtrace's window: definitions, live timelines and recordings

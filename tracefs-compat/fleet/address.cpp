@@ -2,20 +2,14 @@
 
 #include <arpa/inet.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cctype>
-#include <cerrno>
 #include <charconv>
-#include <cstdlib>
 #include <optional>
 #include <ranges>
 
 #include "common/fnv.h"
-#include "common/regular_file.h"
 
 namespace kevt::fleet {
 namespace {
@@ -23,7 +17,7 @@ namespace {
 constexpr std::string_view kTls = "ch://", kPlain = "ch+http://";
 constexpr std::string_view kHow =
     "; write ch://SERVER[:PORT]/DATABASE, or ch+http://127.0.0.1[:PORT]/DATABASE for a server of this machine";
-constexpr std::size_t kMostServers = 64, kMostOfKeys = 64 << 10;
+constexpr std::size_t kMostServers = 64;
 
 Error wrong_address(std::string_view text, std::string_view why) {
   return Error(fmt::format("`{}`: {}{}", text, why, kHow));
@@ -62,79 +56,6 @@ std::optional<ServerName> split_server(std::string_view text, std::uint16_t usua
   return out;
 }
 
-Result<std::string> read_whole(const std::string& path, struct stat& status) {
-  auto file = KEVT_TRY(open_regular(path));
-  if (fstat(file.get(), &status) < 0) return std::unexpected(Error::from_errno(path));
-  std::string text(kMostOfKeys + 1, '\0');
-  std::size_t got = 0;
-  for (ssize_t n = 1; n > 0 && got < text.size(); got += static_cast<std::size_t>(n)) {
-    n = read(file.get(), text.data() + got, text.size() - got);
-    if (n < 0) return std::unexpected(Error::from_errno("reading " + path));
-  }
-  if (got > kMostOfKeys) return std::unexpected(Error(path + " is longer than 65536 bytes"));
-  text.resize(got);
-  return text;
-}
-
-Result<std::string> read_password(const std::string& path) {
-  struct stat status = {};
-  auto text = KEVT_TRY(read_whole(path, status));
-  if (status.st_mode & (S_IRWXG | S_IRWXO))
-    return std::unexpected(Error(path + " holds a password and is not for its owner alone; chmod 600", EPERM));
-  return text.substr(0, text.find('\n'));
-}
-
-std::string named_keys() {
-  const char* named = std::getenv("KEVTRACE_FLEET");
-  return named == nullptr ? "" : named;
-}
-
-std::vector<std::string> places_of_keys() {
-  if (const std::string named = named_keys(); !named.empty()) return {named};
-  std::vector<std::string> out;
-  const char* config = std::getenv("XDG_CONFIG_HOME");
-  const char* home = std::getenv("HOME");
-  if (config != nullptr && *config == '/')
-    out.push_back(std::string(config) + "/kevtrace/fleet.conf");
-  else if (home != nullptr && *home == '/')
-    out.push_back(std::string(home) + "/.config/kevtrace/fleet.conf");
-  out.push_back("/etc/kevtrace/fleet.conf");
-  return out;
-}
-
-std::string_view trimmed(std::string_view text) {
-  constexpr std::string_view kBlanks = " \t\r";
-  const auto first = text.find_first_not_of(kBlanks);
-  return first == text.npos ? std::string_view() : text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
-}
-
-Result<HttpKeys> parse_keys(const std::string& path, std::string_view text) {
-  HttpKeys keys;
-  unsigned number = 0;
-  for (const auto part : std::views::split(text, '\n')) {
-    ++number;
-    const std::string_view line = trimmed(std::string_view(part));
-    const auto blank = line.find_first_of(" \t");
-    const std::string_view word = line.substr(0, blank);
-    if (word.empty() || word.starts_with('#')) continue;
-    const auto begin = blank == line.npos ? line.npos : line.find_first_not_of(" \t", blank);
-    const std::string value(begin == line.npos ? std::string_view() : line.substr(begin));
-    const std::array words = {std::pair("ca", &keys.ca), std::pair("cert", &keys.cert), std::pair("key", &keys.key),
-                              std::pair("user", &keys.user)};
-    const auto* const known =
-        std::ranges::find(words, word, [](const auto& one) { return std::string_view(one.first); });
-    const bool is_password = word == "password-file";
-    if ((known == words.end() && !is_password) || value.empty())
-      return std::unexpected(Error(fmt::format(
-          "{}, line {}: a line is `ca`, `cert`, `key`, `user` or `password-file`, and a value", path, number)));
-    if (is_password)
-      keys.password = KEVT_TRY(read_password(value));
-    else
-      *known->second = value;
-  }
-  return keys;
-}
-
 }  // namespace
 
 bool is_address(std::string_view text) { return text.starts_with(kTls) || text.starts_with(kPlain); }
@@ -168,16 +89,12 @@ Result<Address> parse_address(std::string_view text) {
   return made;
 }
 
-std::size_t shard_of(std::string_view host, std::size_t servers) { return fnv1a(host) % servers; }
-
-Result<HttpKeys> read_keys() {
-  for (const std::string& path : places_of_keys()) {
-    struct stat status = {};
-    auto text = read_whole(path, status);
-    if (text) return parse_keys(path, *text);
-    if (!named_keys().empty() || text.error().errno_value() != ENOENT) return std::unexpected(text.error());
-  }
-  return HttpKeys{};
+std::string plain_host(std::string name) {
+  for (char& c : name)
+    if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f' || c == '/' || c == '*' || c == '?') c = '_';
+  return name.empty() ? "unknown" : name;
 }
+
+std::size_t shard_of(std::string_view host, std::size_t servers) { return fnv1a(host) % servers; }
 
 }  // namespace kevt::fleet

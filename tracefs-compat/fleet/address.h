@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "common/error.h"
-#include "tracefs-compat/fleet/http/http.h"
 
 namespace kevt::fleet {
 
@@ -27,15 +26,10 @@ bool is_address(std::string_view text);
 // The error says what is wrong, and how it is written.
 Result<Address> parse_address(std::string_view text);
 
+// A host's name as it is filed: what a path or a terminal would read as something else is `_`.
+std::string plain_host(std::string name);
+
 // Which of so many servers has the records of a host; the same for every program and version.
 std::size_t shard_of(std::string_view host, std::size_t servers);
-
-// The keys of this machine or user: the file that $KEVTRACE_FLEET names, else kevtrace/fleet.conf in the user's
-// configuration folder, else /etc/kevtrace/fleet.conf; no file: no keys. A line is a word and its value:
-//
-//   ca FILE     cert FILE     key FILE     user NAME     password-file FILE
-//
-// A file with a password must not be readable for others.
-Result<HttpKeys> read_keys();
 
 }  // namespace kevt::fleet

@@ -2,11 +2,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-
-#include <cstdlib>
-#include <filesystem>
-#include <fstream>
 
 namespace kevt::fleet {
 namespace {
@@ -43,49 +38,6 @@ TEST(AddressTest, SaysWhatIsWrong) {
   EXPECT_THAT(why("ch://host/kev;DROP"), HasSubstr("letters, digits"));
   EXPECT_THAT(why("ch+http://example.org/kev"), HasSubstr("without TLS"));
   EXPECT_THAT(why("ch+http://127.0.0.1.example.org/kev"), HasSubstr("without TLS"));
-}
-
-class KeysTest : public testing::Test {
- protected:
-  void SetUp() override {
-    folder_ = std::filesystem::temp_directory_path() / ("kevt_keys_" + std::to_string(getpid()));
-    std::filesystem::create_directories(folder_);
-    setenv("KEVTRACE_FLEET", file("fleet.conf").c_str(), 1);
-  }
-  void TearDown() override {
-    unsetenv("KEVTRACE_FLEET");
-    std::filesystem::remove_all(folder_);
-  }
-  std::string file(const std::string& name) const { return (folder_ / name).string(); }
-  void write(const std::string& name, const std::string& text, mode_t mode = 0600) const {
-    std::ofstream(file(name)) << text;
-    chmod(file(name).c_str(), mode);
-  }
-
-  std::filesystem::path folder_;
-};
-
-TEST_F(KeysTest, AreReadFromTheFile) {
-  write("password", "s3cret\n");
-  write("fleet.conf",
-        "# ours\nca /etc/ca.pem\ncert  /etc/a b.pem\nuser web1\n\npassword-file " + file("password") + "\n");
-  const auto keys = read_keys();
-  ASSERT_TRUE(keys) << keys.error().message();
-  EXPECT_EQ(keys->ca, "/etc/ca.pem");
-  EXPECT_EQ(keys->cert, "/etc/a b.pem");
-  EXPECT_EQ(keys->user, "web1");
-  EXPECT_EQ(keys->password, "s3cret");
-}
-
-TEST_F(KeysTest, RefusesWhatOthersCanReadAndWhatItDoesNotKnow) {
-  EXPECT_THAT(read_keys().error().message(), HasSubstr("fleet.conf")) << "a file that is named must be there";
-  write("password", "s3cret\n", 0644);
-  write("fleet.conf", "password-file " + file("password") + "\n");
-  EXPECT_THAT(read_keys().error().message(), HasSubstr("chmod 600"));
-  write("fleet.conf", "password s3cret\n");
-  EXPECT_THAT(read_keys().error().message(), HasSubstr("line 1"));
-  EXPECT_EQ(read_keys().error().message().find("s3cret"), std::string::npos)
-      << "it is no file, but it may be one's password";
 }
 
 TEST(ShardTest, IsTheSameForAllPrograms) {

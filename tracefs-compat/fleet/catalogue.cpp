@@ -5,13 +5,11 @@
 #include <cctype>
 #include <charconv>
 
-#include "tracefs-compat/fleet/row_binary.h"
+#include "tracefs-compat/fleet/rows.h"
 #include "tracefs-compat/fleet/shape.h"
 
 namespace kevt::fleet {
 namespace {
-
-constexpr std::size_t kMostRows = 1 << 20;  // of an answer
 
 // What each version of the schema adds to the one before. `{}`: the database.
 constexpr const char* kSteps[kSchemaVersion][4] = {
@@ -28,6 +26,13 @@ constexpr const char* kSteps[kSchemaVersion][4] = {
      "ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (host, session, event)"},
     {"CREATE TABLE IF NOT EXISTS {}.kevt_purged (host String, session String, table String, day UInt32, rows UInt64, "
      "checkpoint Int64) ENGINE = ReplacingMergeTree(checkpoint) ORDER BY (session, table, day)"},
+    {"CREATE TABLE IF NOT EXISTS {}.kevt_wanted (serial Int64, begin_before Int64, text String, signature String) "
+     "ENGINE = MergeTree() ORDER BY serial",
+     "CREATE TABLE IF NOT EXISTS {}.kevt_answers (serial Int64, host String, step UInt8, state String, words String, "
+     "session String, hits UInt64, recorded UInt64, aggregated UInt64, filtered UInt64, lost UInt64, missed UInt64, at "
+     "Int64) ENGINE = ReplacingMergeTree(step) ORDER BY (serial, host)",
+     "CREATE TABLE IF NOT EXISTS {}.kevt_hosts (host String, labels String, maker String, seen Int64) ENGINE = "
+     "ReplacingMergeTree(seen) ORDER BY host"},
 };
 
 constexpr const char* kSessionColumns =
@@ -37,8 +42,6 @@ constexpr const char* kEventColumns = "session, system, name, table, format, pos
 constexpr const char* kCountColumns =
     "session, host, event, table, has_totals, hits, recorded, aggregated, filtered, lost, missed, sees_misses, faults, "
     "overwritten, in_recording, shipped, checkpoint";
-
-Error no_sense(const Server& server) { return Error("the answer of " + server.url() + " makes no sense"); }
 
 // 0: there is no schema yet.
 Result<std::uint32_t> schema_version(Server& server) {
@@ -57,12 +60,6 @@ Result<std::uint32_t> schema_version(Server& server) {
 Error is_newer(const Server& server, std::uint32_t version) {
   return Error(fmt::format("the database {} has schema {}, and this kevtrace knows {}", server.database(), version,
                            kSchemaVersion));
-}
-
-Result<void> put(Server& server, const char* table, const char* columns, const std::vector<std::uint8_t>& rows) {
-  if (rows.empty()) return {};
-  const std::string sql = fmt::format("INSERT INTO {}.{} ({}) FORMAT RowBinary", server.database(), table, columns);
-  return server.insert(sql, "", rows);
 }
 
 // A glob of file names as a pattern of re2: only `*`, `?` and the letters themselves.
@@ -141,21 +138,6 @@ SessionEvent read_event(RowReader& rows) {
   return one;
 }
 
-template <class Row>
-Result<std::vector<Row>> rows_of(Server& server, const std::string& sql, Row (*read)(RowReader&)) {
-  const std::string answer = KEVT_TRY(server.ask(sql));
-  RowReader rows(answer);
-  std::vector<Row> out;
-  while (!rows.at_end()) {
-    if (out.size() == kMostRows)
-      return std::unexpected(Error(
-          fmt::format("{} has more than {} rows of that; name hosts behind the database", server.url(), kMostRows)));
-    out.push_back(read(rows));
-  }
-  if (!rows.good()) return std::unexpected(no_sense(server));
-  return out;
-}
-
 std::string question_of_sessions(const Server& server, std::string_view condition) {
   std::string columns = kSessionColumns;
   columns.replace(columns.find("notes, comms"), 12, "'' AS n, '' AS c");
@@ -201,7 +183,7 @@ Result<void> put_session(Server& server, const Session& session) {
   row.text(session.notes);
   row.text(session.comms);
   row.number(session.checkpoint);
-  return put(server, "kevt_sessions", kSessionColumns, rows);
+  return put_rows(server, "kevt_sessions", kSessionColumns, rows);
 }
 
 Result<void> put_events(Server& server, const std::vector<SessionEvent>& events, std::string_view host) {
@@ -212,7 +194,7 @@ Result<void> put_events(Server& server, const std::vector<SessionEvent>& events,
     row.number(one.position);
     row.text(host);
   }
-  return put(server, "kevt_events", kEventColumns, rows);
+  return put_rows(server, "kevt_events", kEventColumns, rows);
 }
 
 Result<void> put_counts(Server& server, const std::vector<EventCounts>& counts) {
@@ -230,7 +212,7 @@ Result<void> put_counts(Server& server, const std::vector<EventCounts>& counts) 
       row.number(number);
     row.number(one.checkpoint);
   }
-  return put(server, "kevt_counts", kCountColumns, rows);
+  return put_rows(server, "kevt_counts", kCountColumns, rows);
 }
 
 std::string chosen(const Address& address) { return conditions(address, "session"); }

@@ -21,7 +21,7 @@
 
 namespace kevt::fleet {
 
-inline constexpr std::uint32_t kSchemaVersion = 2;
+inline constexpr std::uint32_t kSchemaVersion = 3;
 
 struct Session {
   std::string id;  // of the recording: 32 hexadecimal digits

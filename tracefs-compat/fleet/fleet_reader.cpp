@@ -14,6 +14,7 @@
 
 #include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/config.h"
 #include "tracefs-compat/fleet/filter_sql.h"
 #include "tracefs-compat/fleet/fleet_lane.h"
 #include "tracefs-compat/fleet/shape.h"
@@ -35,7 +36,7 @@ class FleetReader final : public record::RecordReader {
   explicit FleetReader(Address address) : address_(std::move(address)) {}
 
   Result<void> open() {
-    const HttpKeys keys = KEVT_TRY(read_keys());
+    const HttpKeys keys = KEVT_TRY(read_config()).keys;
     for (const std::string& url : address_.servers) {
       auto server = KEVT_TRY(Server::make(url, address_.database, keys));
       servers_.push_back(std::make_unique<Server>(std::move(server)));

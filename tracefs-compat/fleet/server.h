@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "common/error.h"
-#include "tracefs-compat/fleet/http/http.h"
+#include "tracefs-compat/fleet/libraries/http.h"
 
 namespace kevt::fleet {
 

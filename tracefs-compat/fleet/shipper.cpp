@@ -38,18 +38,9 @@ std::string host_of(const record::Metadata& metadata) {
   return std::string(rest.substr(0, rest.find(' ')));
 }
 
-// What a path or a terminal would read as something else is `_`.
-std::string plain_name(std::string name) {
-  for (char& c : name)
-    if (static_cast<unsigned char>(c) < 0x20 || c == '\x7f' || c == '/' || c == '*' || c == '?') c = '_';
-  return name.empty() ? "unknown" : name;
-}
-
 std::string name_of_instance(const record::TypedRecord& record, const record::Metadata& metadata) {
   return record.instance ? metadata.instances[record.instance - 1] : std::string();
 }
-
-std::int64_t utc_now() { return static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME)); }
 
 std::string query_ids(const Session& session) { return "kevtrace-" + session.id + "-"; }
 
@@ -80,7 +71,7 @@ Result<void> Shipper::open() {
   stream_by_place_.clear();
   numbers_.clear();
   held_back_.clear();
-  newest_ns_ = utc_now() - kSettledNs;
+  newest_ns_ = utc_ns() - kSettledNs;
   is_known_ = false;
   waiting_ = sent_ = 0;
   reader_ = KEVT_TRY(record::open_recording(path_));
@@ -95,7 +86,7 @@ Result<void> Shipper::open() {
   session_ = {};
   session_.id = metadata.identity.id;
   session_.rest_of = metadata.identity.rest_of;
-  session_.host = plain_name(wanted_host_.empty() ? host_of(metadata) : wanted_host_);
+  session_.host = plain_host(wanted_host_.empty() ? host_of(metadata) : wanted_host_);
   is_finished_ = !metadata.totals.empty();
   server_ = shards_[shard_of(session_.host, shards_.size())].get();
   sender_ = KEVT_TRY(server_->another());
@@ -130,7 +121,7 @@ Result<void> Shipper::begin_session() {
   const record::Metadata& metadata = reader_->metadata();
   std::vector<SessionEvent> events;
   std::vector<EventCounts> counts;
-  session_.checkpoint = utc_now();
+  session_.checkpoint = utc_ns();
   for (const record::EventFormat& one : metadata.formats.all()) {
     events.push_back({session_.id, one.system, one.name, table_of(one), record::without_names(one),
                       static_cast<std::uint32_t>(events.size())});
@@ -323,7 +314,7 @@ Result<void> Shipper::send(Table& table) {
 // What the recording says, and how far we are.
 Result<void> Shipper::note_progress(bool is_whole) {
   const record::Metadata& metadata = reader_->metadata();
-  const std::int64_t now = utc_now();
+  const std::int64_t now = utc_ns();
   std::map<std::string, EventCounts> all;
   for (const record::EventTotals& one : metadata.totals)
     all[one.event] = {.session = {}, .host = {}, .totals = one, .has_totals = true, .table = {}};

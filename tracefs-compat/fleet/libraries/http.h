@@ -1,7 +1,4 @@
-// The seam between kevtrace and the library that holds libcurl: requests to a server, over HTTPS.
-//
-// libcurl and what it links take 30 ms to load, so it stands in a library of its own, libkevt-http.so, which is loaded
-// at the first request. Both are built from one source tree; a library with another `version` or `layout` is refused.
+// HttpClient: requests to a server, over HTTPS, by libcurl, which is loaded at the first request (fleet_library.h).
 #pragma once
 
 #include <cstddef>
@@ -42,18 +39,7 @@ class HttpClient {
   virtual Result<HttpAnswer> post(const HttpRequest& request) = 0;
 };
 
-struct HttpLibrary {
-  std::uint32_t version = 0;
-  std::uint32_t layout = 0;
-  std::unique_ptr<HttpClient> (*make)(const HttpKeys&) = nullptr;  // nullptr: out of memory
-};
-inline constexpr std::uint32_t kHttpVersion = 1;
-inline constexpr std::uint32_t kHttpLayout = sizeof(HttpKeys) << 16 | sizeof(HttpRequest) << 8 | sizeof(HttpAnswer);
-
 // Loads the library at the first call. The keys are read at each request.
 Result<std::unique_ptr<HttpClient>> make_http_client(const HttpKeys& keys);
 
 }  // namespace kevt::fleet
-
-// What the library exports; its only symbol.
-extern "C" const kevt::fleet::HttpLibrary* kevt_http_library();

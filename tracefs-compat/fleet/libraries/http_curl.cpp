@@ -1,11 +1,11 @@
 // HttpClient by libcurl: one connection that is kept, TLS 1.3, no redirects, nothing but HTTP.
+#include "tracefs-compat/fleet/libraries/http_curl.h"
+
 #include <curl/curl.h>
 
 #include <array>
 #include <cerrno>
 #include <string_view>
-
-#include "tracefs-compat/fleet/http/http.h"
 
 namespace kevt::fleet {
 namespace {
@@ -94,6 +94,8 @@ class CurlClient final : public HttpClient {
   curl_slist* headers_ = nullptr;
 };
 
+}  // namespace
+
 std::unique_ptr<HttpClient> make_curl_client(const HttpKeys& keys) {
   static const CURLcode begun = curl_global_init(CURL_GLOBAL_DEFAULT);
   if (begun != CURLE_OK) return nullptr;
@@ -101,11 +103,4 @@ std::unique_ptr<HttpClient> make_curl_client(const HttpKeys& keys) {
   return made->is_made() ? std::move(made) : nullptr;
 }
 
-}  // namespace
 }  // namespace kevt::fleet
-
-extern "C" const kevt::fleet::HttpLibrary* kevt_http_library() {
-  static constexpr kevt::fleet::HttpLibrary library{kevt::fleet::kHttpVersion, kevt::fleet::kHttpLayout,
-                                                    &kevt::fleet::make_curl_client};
-  return &library;
-}
