@@ -3,6 +3,10 @@
 
 #include <CLI/CLI.hpp>
 
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
 #include "cli/options/option_parts.h"
 
 namespace kevt::cli {
@@ -11,41 +15,71 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
   static std::string task;  // until it has parsed
   CLI::App* verb =
       app.add_subcommand("fleet", "recordings of many machines in a ClickHouse database, every hit accounted for");
-  verb->add_option("TASK", task, "init, ship, status, check or purge")
+  verb->add_option("TASK", task, "init, ship, status, check, purge; run, obey, hosts")
       ->type_name("")
       ->required()
-      ->check(member({"init", "ship", "status", "check", "purge"}));
+      ->check(member({"init", "ship", "status", "check", "purge", "run", "obey", "hosts"}));
   verb->add_option(
           "ADDRESS", fleet.address,
           "ch://SERVER[:PORT][,SERVER…]/DATABASE[/HOST-GLOB[/RECORDING]], or ch+http:// for a server of this machine")
       ->type_name("")
       ->required();
-  verb->add_option("FILE", fleet.files, "recordings to ship, or folders of them (*.dat)")->type_name("");
-  verb->add_option("--as", fleet.host, "the host that the records are filed under, instead of the recording's own")
+  verb->add_option("FILE", fleet.files,
+                   "ship: recordings, or folders of them (*.dat); run: the script; obey: the folder for recordings")
+      ->type_name("");
+  verb->add_option("--as", fleet.host,
+                   "ship, obey: the host that records are filed under, instead of the recording's or machine's own")
       ->type_name("HOST");
   verb->add_flag("--follow", fleet.follow,
                  "go on until every FILE is finished; a server that does not answer is asked again");
   verb->add_option("--before", fleet.before,
                    "purge: give back the days before this one, 2026-11-01 in UTC, of all hosts")
       ->type_name("DAY");
-  verb->add_option("-f,--format", fleet.format, "of status and check: text or json")
+  verb->add_option("--on", fleet.on, "run: the hosts, by their labels: role=web, role=web,zone=eu*, host=web1, or *")
+      ->type_name("HOSTS");
+  verb->add_option("-d,--duration", fleet.seconds, "run: how long hosts trace, a week at most")
+      ->type_name("SEC")
+      ->check(CLI::Range(0.001, 604800.0).description(""))
+      ->default_str("60");
+  verb->add_option("--begin-within", fleet.begin_within,
+                   "run: hosts that see the order later than so many seconds leave it; a day at most")
+      ->type_name("SEC")
+      ->check(CLI::Range(1.0, 86400.0).description(""))
+      ->default_str("600");
+  verb->add_option("--every", fleet.every, "obey: how often it is looked what is wanted")
+      ->type_name("SEC")
+      ->check(CLI::Range(0.1, 3600.0).description(""))
+      ->default_str("5");
+  verb->add_option("--max-bytes", fleet.max_bytes, "obey: a recording that is so long ends; 500K, 20M, 1G")
+      ->type_name("SIZE")
+      ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""));
+  verb->add_option("-f,--format", fleet.format, "of status, check, hosts and run: text or json")
       ->type_name("FORMAT")
       ->check(member({"text", "json"}));
-  verb->final_callback([&fleet] {
+  verb->final_callback([&fleet, verb] {
     using Task = FleetOptions::Task;
-    fleet.task = task == "init"    ? Task::Init
-                 : task == "ship"  ? Task::Ship
-                 : task == "check" ? Task::Check
-                 : task == "purge" ? Task::Purge
-                                   : Task::Status;
+    constexpr std::pair<std::string_view, Task> kTasks[] = {
+        {"init", Task::Init},   {"ship", Task::Ship}, {"status", Task::Status}, {"check", Task::Check},
+        {"purge", Task::Purge}, {"run", Task::Run},   {"obey", Task::Obey},     {"hosts", Task::Hosts}};
+    fleet.task = std::ranges::find(kTasks, task, &std::pair<std::string_view, Task>::first)->second;
+    const bool takes_files = fleet.task == Task::Ship || fleet.task == Task::Run || fleet.task == Task::Obey;
+    if (takes_files && fleet.files.empty())
+      throw CLI::RequiredError(fleet.task == Task::Ship ? "FILE" : fleet.task == Task::Run ? "SCRIPT" : "FOLDER");
+    if (!takes_files && !fleet.files.empty()) throw CLI::ValidationError("FILE", "belongs to `ship`, `run` and `obey`");
+    if (fleet.task != Task::Ship && fleet.files.size() > 1)
+      throw CLI::ValidationError("FILE", "one is enough for `" + task + "`");
+    for (const auto& [option, tasks] : {std::pair("--follow", "ship"),
+                                        {"--as", "ship, obey"},
+                                        {"--before", "purge"},
+                                        {"--on", "run"},
+                                        {"--duration", "run"},
+                                        {"--begin-within", "run"},
+                                        {"--every", "obey"},
+                                        {"--max-bytes", "obey"}})
+      if (verb->count(option) && !std::string_view(tasks).contains(task))
+        throw CLI::ValidationError(option, "belongs to `" + std::string(tasks) + "`");
     if (fleet.task == Task::Purge && fleet.before.empty()) throw CLI::RequiredError("--before");
-    if (fleet.task != Task::Purge && !fleet.before.empty())
-      throw CLI::ValidationError("--before", "belongs to `purge`");
-    if (fleet.task == Task::Ship && fleet.files.empty()) throw CLI::RequiredError("FILE");
-    if (fleet.task != Task::Ship && !fleet.files.empty())
-      throw CLI::ValidationError("FILE", "only `ship` takes recordings");
-    if (fleet.task != Task::Ship && (fleet.follow || !fleet.host.empty()))
-      throw CLI::ValidationError(fleet.follow ? "--follow" : "--as", "belongs to `ship`");
+    if (fleet.task == Task::Run && fleet.on.empty()) throw CLI::RequiredError("--on");
   });
   add_footer(
       *verb,
@@ -53,6 +87,8 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
 has, and the rest is sent. status lists hosts and recordings. check proves that rows + spooled + spool_lost = recorded,
 and hits = recorded + aggregated + filtered + lost + missed, for every host, recording and event. purge gives days back,
 and what went stays in the balance.
+obey makes a host trace what is wanted: orders that a key has signed which fleet.conf trusts. run signs such an order for the
+hosts that --on chooses, and waits for their answers and records. hosts lists those that obey.
 What was shipped is read as a recording is: report, stat, count, hist, lat, flame, diff and the window take ADDRESS for FILE.
 Certificates and passwords stand in fleet.conf (`kevtrace help fleet`), never on the command line.
 
@@ -62,8 +98,10 @@ examples:
   kevtrace fleet ship ch+http://127.0.0.1/kev open.dat
   kevtrace report ch+http://127.0.0.1/kev
   kevtrace fleet check ch+http://127.0.0.1/kev
+  kevtrace fleet obey ch://db.example/kev /var/spool/kevtrace
+  kevtrace fleet run ch://db.example/kev opens.kev --on role=web -d 30
 
-exit status: 0 ok, 1 the server or a file is in the way, or a balance does not hold, 2 usage)");
+exit status: 0 ok, 1 the server or a file is in the way, a balance does not hold, or a host did not trace, 2 usage)");
 }
 
 }  // namespace kevt::cli

@@ -1,41 +1,28 @@
 // kevtrace fleet: the database, recordings into it, what is there, and whether all of it is.
-#include <dirent.h>
 #include <fmt/format.h>
-#include <signal.h>
-#include <sys/stat.h>
-#include <time.h>
+#include <fnmatch.h>
 
-#include <algorithm>
-#include <cerrno>
 #include <map>
-#include <memory>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "cli/exit_status.h"
+#include "cli/fleet/fleet_servers.h"
+#include "cli/fleet/give_order.h"
+#include "cli/fleet/obey.h"
+#include "cli/fleet/ship.h"
 #include "cli/reporter.h"
 #include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/balance.h"
 #include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/orders/wanted.h"
 #include "tracefs-compat/fleet/purge.h"
 #include "tracefs-compat/fleet/server.h"
-#include "tracefs-compat/fleet/shipper.h"
 #include "tracefs-compat/record/problems.h"
 
 namespace kevt::cli {
 namespace {
-
-using Servers = std::vector<std::unique_ptr<fleet::Server>>;
-
-Result<Servers> servers_of(const fleet::Address& address) {
-  const fleet::HttpKeys keys = KEVT_TRY(fleet::read_keys());
-  Servers out;
-  for (const std::string& url : address.servers)
-    out.push_back(std::make_unique<fleet::Server>(KEVT_TRY(fleet::Server::make(url, address.database, keys))));
-  return out;
-}
 
 int make_schemas(Servers& servers, const Reporter& report) {
   for (const auto& server : servers) {
@@ -47,123 +34,6 @@ int make_schemas(Servers& servers, const Reporter& report) {
         fmt::format("{} has database {}, schema {}", server->url(), server->database(), fleet::kSchemaVersion));
   }
   return kOk;
-}
-
-// ---- shipping -------------------------------------------------------------------------------
-
-volatile sig_atomic_t is_ended = 0;
-void end_following(int) { is_ended = 1; }
-
-bool is_folder(const std::string& path) {
-  struct stat status = {};
-  return stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
-}
-
-// A folder stands for its recordings.
-std::vector<std::string> recordings_of(const std::vector<std::string>& words) {
-  std::vector<std::string> out;
-  for (const std::string& word : words) {
-    DIR* folder = opendir(word.c_str());
-    if (folder == nullptr) {
-      out.push_back(word);
-      continue;
-    }
-    std::set<std::string> names;
-    while (const dirent* entry = readdir(folder))
-      if (const std::string name = entry->d_name; name.ends_with(".dat")) names.insert(word + "/" + name);
-    closedir(folder);
-    out.insert(out.end(), names.begin(), names.end());
-  }
-  return out;
-}
-
-class Shipping {
- public:
-  Shipping(Servers& servers, const FleetOptions& options, const Reporter& report)
-      : servers_(servers), options_(options), report_(report) {}
-
-  // Each file once. Returns whether all of it could be shipped, as far as it is there.
-  bool round() {
-    bool all = true;
-    // A folder may get more of them.
-    is_whole_ = std::ranges::none_of(options_.files, [](const std::string& one) { return is_folder(one); });
-    for (const std::string& path : recordings_of(options_.files))
-      if (!is_ended) all = ship(path) && all;
-    return all;
-  }
-  bool is_whole() const { return is_whole_; }
-
- private:
-  // What tells that nothing has come since.
-  using Stamp = std::tuple<dev_t, ino_t, std::int64_t, std::int64_t>;
-  static Stamp stamp_of(const std::string& path) {
-    struct stat status = {};
-    if (stat(path.c_str(), &status) < 0) return {};
-    return {status.st_dev, status.st_ino, status.st_mtim.tv_sec, status.st_mtim.tv_nsec};
-  }
-
-  bool ship(const std::string& path) {
-    const Stamp now = stamp_of(path);
-    if (const auto done = done_.find(path); done != done_.end() && done->second.stamp == now) {
-      is_whole_ = is_whole_ && done->second.is_whole;
-      return true;
-    }
-    fleet::Shipper shipper(servers_, path, options_.host);
-    const auto shipped = shipper.ship();
-    if (!shipped) {
-      const bool is_none = shipped.error().errno_value() == ENOTSUP;  // a copy, which stays one
-      if (is_none) done_[path] = {now, true};
-      is_whole_ = is_whole_ && is_none;
-      tell(path, shipped.error().message());
-      return false;
-    }
-    is_whole_ = is_whole_ && shipped->is_whole;
-    for (const std::string& problem : shipped->problems) tell(path, path + ": " + problem);
-    if (shipped->problems.empty()) told_.erase(path);
-    if (!shipped->is_held_back) done_[path] = {now, shipped->is_whole};
-    if (shipped->sent_now || shipped->is_whole || !options_.follow)
-      report_.status(fmt::format("{}: {} records shipped as {}, {} of {} are there{}", path, shipped->sent_now,
-                                 shipper.host(), shipped->rows, shipped->in_recording,
-                                 shipped->is_whole ? "" : "; the recording is not finished"));
-    return true;
-  }
-
-  // Once, as long as it stays so; numbers in it may change.
-  void tell(const std::string& path, const std::string& message) {
-    std::string words = message;
-    std::erase_if(words, [](char c) { return c >= '0' && c <= '9'; });
-    if (!told_[path].insert(words).second) return;
-    report_.error(message);
-  }
-
-  Servers& servers_;
-  const FleetOptions& options_;
-  const Reporter& report_;
-  struct Done {
-    Stamp stamp;
-    bool is_whole = false;
-  };
-  std::map<std::string, std::set<std::string>> told_;  // by path
-  std::map<std::string, Done> done_;                   // by path
-  bool is_whole_ = true;
-};
-
-int ship(Servers& servers, const FleetOptions& options, const Reporter& report) {
-  constexpr std::int64_t kShortestNs = 500'000'000, kLongestNs = 30'000'000'000;
-  struct sigaction action = {};
-  action.sa_handler = &end_following;
-  if (options.follow)
-    for (const int signal : {SIGINT, SIGTERM}) sigaction(signal, &action, nullptr);
-  Shipping shipping(servers, options, report);
-  bool all = shipping.round();
-  for (std::int64_t pause = kShortestNs; options.follow && !is_ended && !(all && shipping.is_whole());
-       pause = all ? kShortestNs : std::min(pause * 2, kLongestNs)) {
-    const timespec moment = {pause / 1'000'000'000, pause % 1'000'000'000};
-    nanosleep(&moment, nullptr);
-    if (is_ended) break;
-    all = shipping.round();
-  }
-  return all ? kOk : kFailed;
 }
 
 // ---- what is there --------------------------------------------------------------------------
@@ -209,6 +79,31 @@ int list_sessions(Servers& servers, const fleet::Address& address, const FleetOp
           record::words_of_file(one["recording"].get<std::string>().substr(0, 8)), one["records"].get<std::uint64_t>(),
           one["shipped"].get<std::uint64_t>(), time(one["first_ns"].get<std::int64_t>()),
           time(one["last_ns"].get<std::int64_t>()), one["finished"].get<bool>() ? "finished" : "goes on");
+  return kOk;
+}
+
+int list_hosts(Servers& servers, const fleet::Address& address, const FleetOptions& options, const Reporter& report) {
+  nlohmann::json all = nlohmann::json::array();
+  for (const auto& server : servers) {
+    auto schema = fleet::check_schema(*server);
+    auto present = schema ? fleet::find_present(*server) : std::unexpected(schema.error());
+    if (!present) {
+      report.error(present.error());
+      return kFailed;
+    }
+    for (const fleet::Presence& one : *present)
+      if (address.hosts.empty() || fnmatch(address.hosts.c_str(), one.host.c_str(), 0) == 0)
+        all.push_back({{"host", one.host}, {"labels", one.labels}, {"maker", one.maker}, {"seen_ns", one.seen}});
+  }
+  if (options.format == "json") {
+    print("{}\n", all.dump(-1, ' ', false, nlohmann::json::error_handler_t::replace));
+    return kOk;
+  }
+  print("{:<24} {:<19} {:<16} {}\n", "HOST", "SEEN (UTC)", "BY", "LABELS");
+  for (const auto& one : all)
+    print("{:<24} {:<19} {:<16} {}\n", record::words_of_file(one["host"].get<std::string>()),
+          fleet::utc_text(one["seen_ns"].get<std::int64_t>()), record::words_of_file(one["maker"].get<std::string>()),
+          record::words_of_file(one["labels"].get<std::string>()));
   return kOk;
 }
 
@@ -295,10 +190,10 @@ int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
     return kUsage;
   }
   using Task = FleetOptions::Task;
-  const bool takes_hosts = options.task == Task::Status || options.task == Task::Check;
+  const bool takes_hosts = options.task == Task::Status || options.task == Task::Check || options.task == Task::Hosts;
   if (!address->hosts.empty() && !takes_hosts) {
     report.error(fmt::format(
-        "`{}` names hosts, which only status and check take (ship --as HOST files records under another name)",
+        "`{}` names hosts, which only status, check and hosts take (ship --as HOST files records under another name)",
         options.address));
     return kUsage;
   }
@@ -310,6 +205,12 @@ int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
   switch (options.task) {
     case FleetOptions::Task::Init:
       return make_schemas(*servers, report);
+    case FleetOptions::Task::Hosts:
+      return list_hosts(*servers, *address, options, report);
+    case FleetOptions::Task::Run:
+      return give_order(*servers, *address, options, report);
+    case FleetOptions::Task::Obey:
+      return obey(*servers, options, report);
     case FleetOptions::Task::Ship:
       return ship(*servers, options, report);
     case FleetOptions::Task::Status:
