@@ -85,6 +85,27 @@ class FleetTest(unittest.TestCase):
 
     # ---- questions --------------------------------------------------------------------------
 
+    def test_grafanas_queries_are_answered(self):
+        """The dashboard's own queries, with Grafana's macros written out as its data source does."""
+        kevtrace("fleet", "ship", self.address, self.recording)
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../docs/grafana-dashboard.json")) as file:
+            dashboard = json.load(file)
+        hosts = next(one["query"] for one in dashboard["templating"]["list"] if one["name"] == "host")
+        host = self.server.ask(hosts.replace("${database}", self.database)).split()
+        self.assertEqual(len(host), 1)
+        answers = {}
+        for panel in dashboard["panels"]:
+            sql = panel["targets"][0]["rawSql"].replace("${database}", self.database).replace("${host:singlequote}", f"'{host[0]}'").replace("$__interval_s", "1")
+            column = r"(toDateTime\(intDiv\(time, 1000000000\)\))"
+            sql = re.sub(r"\$__timeInterval\(" + column + r"\)", r"toDateTime(intDiv(toUInt32(\1), 10) * 10)", sql)
+            sql = re.sub(r"\$__timeFilter\(" + column + r"\)", r"(\1 >= toDateTime(0) AND \1 <= now())", sql)
+            self.assertNotRegex(sql, r"\$[_{]")
+            answers[panel["title"]] = [line.split("\t") for line in self.server.ask(sql + " FORMAT TSV").splitlines()]
+        self.assertEqual({one[1] for one in answers["Records a second"]}, {f"{host[0]} kprobes_opened", f"{host[0]} kprobes_got"})
+        self.assertEqual(sum(float(one[2]) for one in answers["Records a second"]), self.rows())
+        self.assertEqual(sum(int(one[3]) for one in answers["Hits, and what became of them"]), self.recorded())
+        self.assertEqual({one[4] for one in answers["On the way"]}, {"0"})
+
     def test_questions_have_the_answers_of_the_file(self):
         kevtrace("fleet", "ship", self.address, self.recording)
         self.assert_same("report", "X")
