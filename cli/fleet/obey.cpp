@@ -37,6 +37,7 @@ namespace {
 using fleet::Answer;
 using fleet::AnswerState;
 
+constexpr double kUsualEveryS = 5;
 constexpr std::size_t kMostAtOnce = 4;      // orders
 constexpr std::size_t kMostSeen = 1 << 16;  // orders that are not ours, in memory
 constexpr std::size_t kMostWords = 2048;    // bytes of an answer
@@ -130,6 +131,7 @@ class Obeying {
     std::uint64_t end = 0;  // ns of now_ns(): no longer is waited for
   };
 
+  std::uint64_t every_ns() const { return static_cast<std::uint64_t>(options_.every.value_or(kUsualEveryS) * 1e9); }
   std::string recording(const std::string& id) const { return folder_ + "/" + id + ".dat"; }
   Result<void> look();
   void take(std::uint64_t which, const fleet::SignedText& signed_text);
@@ -156,7 +158,7 @@ class Obeying {
   std::map<std::int64_t, Adopted> adopted_;  // by serial
   std::map<std::int64_t, Answer> unsent_;    // by serial; the latest of each
   std::string told_;                         // the last trouble with the server
-  std::uint64_t next_presence_ = 0;
+  std::uint64_t next_presence_ = 0, next_post_ = 0;  // ns of now_ns()
   unsigned unsigned_told_ = 0;  // in this look
 };
 
@@ -291,12 +293,17 @@ Result<void> Obeying::look() {
   return {};
 }
 
+// What could not be sent is sent with the next look. Where the book cannot be written, the next `fleet obey` answers once
+// more.
 void Obeying::post() {
-  for (auto it = unsent_.begin(); it != unsent_.end();) {
-    auto sent = fleet::put_answer(server_, it->second);
-    if (sent && is_final(it->second.state) && book_.has(it->first)) sent = book_.end(it->first);
-    if (!sent) return tell(sent.error());
-    it = unsent_.erase(it);
+  if (now_ns() < next_post_) return;
+  for (auto it = unsent_.begin(); it != unsent_.end(); it = unsent_.erase(it)) {
+    if (const auto sent = fleet::put_answer(server_, it->second); !sent) {
+      next_post_ = now_ns() + every_ns();
+      return tell(sent.error());
+    }
+    if (is_final(it->second.state) && book_.has(it->first))
+      if (const auto noted = book_.end(it->first); !noted) tell(noted.error());
   }
 }
 
@@ -315,7 +322,6 @@ void Obeying::tell(const Error& error) {
 void Obeying::go() {
   for (const fleet::OrderBook::Entry& one : book_.begun())
     adopted_[one.serial] = {.id = one.id, .end = now_ns() + kPatienceNs};
-  const auto every = static_cast<std::uint64_t>(options_.every * 1e9);
   std::uint64_t next = 0;
   while (!session::is_interrupted()) {
     watch();
@@ -326,7 +332,7 @@ void Obeying::go() {
         tell(looked.error());
       else
         told_.clear();
-      next = now_ns() + every;
+      next = now_ns() + every_ns();
     }
     post();
     const timespec step = {0, kStepNs};
@@ -341,6 +347,7 @@ void Obeying::go() {
     const timespec step = {0, kStepNs};
     nanosleep(&step, nullptr);
   }
+  next_post_ = 0;
   post();
 }
 

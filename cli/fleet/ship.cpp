@@ -9,6 +9,7 @@
 #include <cerrno>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <set>
 #include <string>
 #include <tuple>
@@ -54,7 +55,11 @@ class Shipping {
     bool all = true;
     // A folder may get more of them.
     is_whole_ = std::ranges::none_of(options_.files, [](const std::string& one) { return is_folder(one); });
-    for (const std::string& path : recordings_of(options_.files))
+    const std::vector<std::string> recordings = recordings_of(options_.files);
+    std::erase_if(shippers_, [&recordings](const auto& one) {
+      return std::ranges::find(recordings, one.first) == recordings.end();  // it was removed
+    });
+    for (const std::string& path : recordings)
       if (!session::is_interrupted()) all = ship(path) && all;
     return all;
   }
@@ -75,8 +80,11 @@ class Shipping {
       is_whole_ = is_whole_ && done->second.is_whole;
       return true;
     }
-    fleet::Shipper shipper(servers_, path, options_.host);
-    const auto shipped = shipper.ship();
+    auto& shipper = shippers_[path];
+    if (!shipper) shipper = std::make_unique<fleet::Shipper>(servers_, path, options_.host);
+    const auto shipped = shipper->ship();
+    const std::string host = shipper->host();
+    if (!shipped || shipped->is_whole) shippers_.erase(path);
     if (!shipped) {
       const bool is_none = shipped.error().errno_value() == ENOTSUP;  // a copy, which stays one
       if (is_none) done_[path] = {now, true};
@@ -90,7 +98,7 @@ class Shipping {
     if (!shipped->is_held_back) done_[path] = {now, shipped->is_whole};
     if (shipped->sent_now || shipped->is_whole || !options_.follow)
       report_.status(fmt::format("{}: {} records shipped as {}, {} of {} are there{}", path, shipped->sent_now,
-                                 shipper.host(), shipped->rows, shipped->in_recording,
+                                 host, shipped->rows, shipped->in_recording,
                                  shipped->is_whole ? "" : "; the recording is not finished"));
     return true;
   }
@@ -110,22 +118,30 @@ class Shipping {
     Stamp stamp;
     bool is_whole = false;
   };
-  std::map<std::string, std::set<std::string>> told_;  // by path
-  std::map<std::string, Done> done_;                   // by path
+  std::map<std::string, std::unique_ptr<fleet::Shipper>> shippers_;  // by path, of recordings that grow
+  std::map<std::string, std::set<std::string>> told_;                // by path
+  std::map<std::string, Done> done_;                                 // by path
   bool is_whole_ = true;
 };
+
+// A signal ends the wait.
+void wait_uninterrupted(double seconds) {
+  const auto whole = static_cast<time_t>(seconds);
+  const timespec moment = {whole, static_cast<long>((seconds - static_cast<double>(whole)) * 1e9)};
+  nanosleep(&moment, nullptr);
+}
 
 }  // namespace
 
 int ship(Servers& servers, const FleetOptions& options, const Reporter& report) {
-  constexpr std::int64_t kShortestNs = 500'000'000, kLongestNs = 30'000'000'000;
+  constexpr double kUsualEveryS = 2, kLongestS = 30;
+  const double every = options.every.value_or(kUsualEveryS);
   if (options.follow) session::catch_interrupts();
   Shipping shipping(servers, options, report);
   bool all = shipping.round();
-  for (std::int64_t pause = kShortestNs; options.follow && !session::is_interrupted() && !(all && shipping.is_whole());
-       pause = all ? kShortestNs : std::min(pause * 2, kLongestNs)) {
-    const timespec moment = {pause / 1'000'000'000, pause % 1'000'000'000};
-    nanosleep(&moment, nullptr);
+  for (double pause = every; options.follow && !session::is_interrupted() && !(all && shipping.is_whole());
+       pause = all ? every : std::min(pause * 2, std::max(every, kLongestS))) {
+    wait_uninterrupted(pause);
     if (session::is_interrupted()) break;
     all = shipping.round();
   }

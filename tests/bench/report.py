@@ -17,6 +17,8 @@ RATIOS = [
     ("LTTng tracepoint / accepted hit", "lttng_accepted", "accepted", "min", 6, ("kevtrace", "lttng")),
     ("LTTng rejected / rejected hit", "lttng_rejected", "rejected", "info", None, ("kevtrace", "lttng")),
     ("return probe / entry probe", "return", "entry", "max", 1.3, ("kevtrace",)),
+    ("std::string argument / char * argument", "object", "text", "max", 1.3, ("kevtrace",)),
+    ("floating point argument / integer argument", "floating", "integer", "max", 1.1, ("kevtrace",)),
     ("int3 hit / SIGTRAP round trip", "int3", "sigtrap", "max", 1.1, ("kevtrace",)),
     ("kernel uprobe / accepted hit", "kernel_accepted", "accepted", "min", 60, ("kevtrace", "kernel")),
     ("kernel uprobe rejected / rejected hit", "kernel_rejected", "rejected", "info", None, ("kevtrace", "kernel")),
@@ -28,7 +30,7 @@ STARTUP_LIMIT_MS = 150
 INSTRUCTION_LIMITS = {"accepted": 200, "rejected": 60, "counted": 90}
 PAIR_LIMIT = 1.1  # two threads at once against one alone
 BATCH_LIMIT_MS = 1500  # to the first armed probe of 1,000
-KEVTRACE = ("accepted", "rejected", "counted", "measured", "loglinear", "extremes", "named", "stacked", "entry", "return", "int3")
+KEVTRACE = ("accepted", "rejected", "counted", "measured", "loglinear", "extremes", "named", "stacked", "entry", "return", "text", "object", "integer", "floating", "int3")
 
 
 def is_valid(run):

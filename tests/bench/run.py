@@ -31,6 +31,10 @@ PROBES = [
     ("stacked", "p:stacked work_stacked a=%di:s32", "hist:keys=stacktrace"),  # 20 frames
     ("entry", "p:entry work_entry a=%di:s32", None),
     ("return", "r:return work_return ret=$retval:s64", None),
+    ("text", "p:text work_text s=+0(%dx):string", None),
+    ("object", "p:object work_object s=+0(+0(%dx)):string", None),  # what a std::string & is, by its name
+    ("integer", "p:integer work_integer b=%si:s64", None),
+    ("floating", "p:floating work_floating x=%xmm0:f64", None),
     ("int3", "p:int3 work_int3 a=%di:s32 b=%si:s64 s=+0(%dx):string d=%cx:s64", "a >= 0 && b != -5"),
 ]
 NAMESPACE_MARK = "KEVT_BENCH_NAMESPACE"

@@ -1,6 +1,8 @@
 /* The twins without a writer of their own: see work.h. */
 #include "work.h"
 
+#include <string.h>
+
 #define PLAIN_TWIN(name)                                                                        \
   BENCH_TWIN long name(int a, long b, const char* s, long d) { return bench_body(a, b, s, d); } \
   BENCH_LOOP(name)
@@ -35,6 +37,25 @@ static __attribute__((noipa)) long stacked_below(int frames, long calls, const c
 }
 long loop_work_stacked(long calls, const char* text, enum bench_order order) {
   return stacked_below(FRAMES_BELOW, calls, text, order);
+}
+PLAIN_TWIN(work_text)
+PLAIN_TWIN(work_integer)
+PLAIN_TWIN(work_floating)
+
+/* Its text is that of a std::string, as libstdc++ has it. */
+BENCH_TWIN long work_object(int a, long b, const char* s, long d) { return bench_body(a, b, s, d); }
+long loop_work_object(long calls, const char* text, enum bench_order order) {
+  const struct {
+    const char* text;
+    unsigned long length;
+    char room[16];
+  } object = {text, strlen(text), ""};
+  long sum = 0, last = 1;
+  for (long i = 0; i < calls; i++) {
+    last = work_object((int)((order == BENCH_CHAINED ? last : i) & 0xffff), i, (const char*)&object, i);
+    sum += last;
+  }
+  return sum;
 }
 PLAIN_TWIN(kernel_accepted)
 PLAIN_TWIN(kernel_rejected)

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/stat.h>
 #include <time.h>
 
 #include <algorithm>
@@ -66,16 +67,21 @@ Result<void> Shipper::open() {
   if (flock(lock_.get(), LOCK_EX | LOCK_NB) < 0)
     return std::unexpected(errno == EWOULDBLOCK ? Error(path_ + ": another process ships it", EBUSY)
                                                 : Error::from_errno("locking " + path_));
-  tables_.clear();
-  streams_.clear();
-  stream_by_place_.clear();
-  numbers_.clear();
-  held_back_.clear();
+  struct stat file = {};
+  if (fstat(lock_.get(), &file) < 0) return std::unexpected(Error::from_errno(path_));
+  inode_ = {file.st_dev, file.st_ino};
   newest_ns_ = utc_ns() - kSettledNs;
-  is_known_ = false;
-  waiting_ = sent_ = 0;
+  sent_ = 0;
+  by_format_.clear();
+  stream_by_place_.clear();
+  held_back_.clear();
+  marks_.clear();
+  pages_.clear();
   reader_ = KEVT_TRY(record::open_recording(path_));
   const record::Metadata& metadata = reader_->metadata();
+  is_finished_ = !metadata.totals.empty();
+  if (go_on()) return {};
+  forget();
   if (metadata.identity.id.empty())
     return std::unexpected(Error(path_ +
                                      ": it has no identity, and would be there twice: only what `kevtrace run` wrote "
@@ -87,7 +93,6 @@ Result<void> Shipper::open() {
   session_.id = metadata.identity.id;
   session_.rest_of = metadata.identity.rest_of;
   session_.host = plain_host(wanted_host_.empty() ? host_of(metadata) : wanted_host_);
-  is_finished_ = !metadata.totals.empty();
   server_ = shards_[shard_of(session_.host, shards_.size())].get();
   sender_ = KEVT_TRY(server_->another());
   session_.machine = metadata.host;
@@ -97,6 +102,63 @@ Result<void> Shipper::open() {
   session_.wall_offset_ns = *metadata.wall_offset_ns;
   session_.instances = metadata.instances;
   return {};
+}
+
+void Shipper::forget() {
+  known_.reset();
+  tables_.clear();
+  streams_.clear();
+  numbers_.clear();
+  is_known_ = false;
+  waiting_ = 0;
+}
+
+// Whether the recording is the one that the look before went through, and goes on behind its pages. Events that have
+// come since are no matter: they have no table yet.
+bool Shipper::go_on() {
+  if (!known_ || known_->inode != inode_ || reader_->metadata().identity.id != session_.id) return false;
+  std::vector<record::PagePlace> places;
+  for (const auto& [stream, mark] : known_->marks) places.push_back(mark.place);
+  if (!reader_->begin_at(places)) return false;
+  for (auto& [key, table] : tables_) {
+    table.in_recording = table.shipped = 0;
+    table.seen.assign(streams_.size(), 0);
+  }
+  for (const auto& [stream, mark] : known_->marks) {
+    numbers_[stream] = mark.number;
+    for (const auto& [key, seen] : mark.seen) {
+      Table& table = tables_[key];
+      table.seen[stream] = seen;
+      table.in_recording += seen;
+      table.shipped += seen;
+    }
+  }
+  marks_ = known_->marks;
+  session_.instances = reader_->metadata().instances;
+  return true;
+}
+
+// Before a record is counted.
+void Shipper::mark_page(std::uint32_t stream) {
+  const auto place = reader_->page();
+  if (!place) return;
+  if (stream >= pages_.size()) pages_.resize(stream + 1);
+  if (pages_[stream] == place->page) return;
+  pages_[stream] = place->page;
+  Mark& mark = marks_[stream];
+  mark.place = *place;
+  mark.number = numbers_[stream];
+  for (const auto& [key, table] : tables_)
+    if (stream < table.seen.size() && table.seen[stream] != 0) mark.seen[key] = table.seen[stream];
+}
+
+Shipper::Table& Shipper::table_of_event(const record::EventFormat& event) {
+  Table*& known = by_format_[&event];
+  if (known != nullptr) return *known;
+  std::string name = table_of(event);
+  known = &tables_[{event.system + "/" + event.name, name}];
+  known->name = std::move(name);
+  return *known;
 }
 
 // Under another name or on another server its records would be there twice.
@@ -145,7 +207,6 @@ bool Shipper::is_held_back(std::uint32_t stream, std::int64_t time_ns) {
 }
 
 Result<void> Shipper::make(Table& table, const record::EventFormat& event) {
-  table.name = table_of(event);
   table.insert = fmt::format("INSERT INTO {}.{} (host, session, {}) FORMAT RowBinary", server_->database(), table.name,
                              columns_of(event));
   KEVT_TRY(server_->tell(create_table(event, server_->database())));
@@ -195,8 +256,11 @@ Result<void> Shipper::add(const record::TypedRecord& record) {
       time > kLatestNs)
     return std::unexpected(Error(path_ + ": a record is of no time between 1970 and 2200", ERANGE));
   if (is_held_back(stream, time)) return {};
-  Table& to = tables_[record.event];
+  mark_page(stream);
+  Table& to = table_of_event(*record.event);
   ++to.in_recording;
+  if (stream >= to.seen.size()) to.seen.resize(stream + 1);
+  ++to.seen[stream];
   if (!to.is_made) KEVT_TRY(make(to, *record.event));
   const std::uint64_t number = ++numbers_[stream];
   session_.first_ns = session_.first_ns ? std::min(session_.first_ns, time) : time;
@@ -318,12 +382,12 @@ Result<void> Shipper::note_progress(bool is_whole) {
   std::map<std::string, EventCounts> all;
   for (const record::EventTotals& one : metadata.totals)
     all[one.event] = {.session = {}, .host = {}, .totals = one, .has_totals = true, .table = {}};
-  for (const auto& [event, table] : tables_) {
-    EventCounts& counts = all[event->system + "/" + event->name];
-    counts.totals.event = event->system + "/" + event->name;
+  for (const auto& [key, table] : tables_) {
+    EventCounts& counts = all[key.first];
+    counts.totals.event = key.first;
     counts.in_recording += table.in_recording;
     counts.shipped += table.shipped;
-    counts.table = table_of(*event);
+    counts.table = table.name;
   }
   std::vector<EventCounts> rows;
   for (auto& [event, counts] : all) {
@@ -342,12 +406,14 @@ Result<void> Shipper::note_progress(bool is_whole) {
 
 Result<Shipped> Shipper::ship() {
   KEVT_TRY(open());
-  KEVT_TRY(check_schema(*server_));
-  KEVT_TRY(begin_session());
+  if (!known_) {
+    KEVT_TRY(check_schema(*server_));
+    KEVT_TRY(begin_session());
+  }
   Result<void> done;
   record::TypedRecord record;
   while (done && reader_->next(record)) done = add(record);
-  while (reader_->next(record)) ++tables_[record.event].in_recording;  // they wait, and are counted
+  while (reader_->next(record)) ++table_of_event(*record.event).in_recording;  // they wait, and are counted
   for (auto& [event, table] : tables_)
     if (done) done = send(table);
   if (done) done = arrive();
@@ -361,9 +427,14 @@ Result<Shipped> Shipper::ship() {
   }
   // Totals are written when a recording is finished.
   out.is_whole = done && is_finished_ && out.rows == out.in_recording;
-  const auto noted = note_progress(out.is_whole);
+  const bool is_news = !known_ || !done || sent_ != 0 || out.is_whole;
+  known_.reset();
+  const auto noted = is_news ? note_progress(out.is_whole) : Result<void>();
   if (!done) return std::unexpected(done.error());
   if (!noted) return std::unexpected(noted.error());
+  if (out.rows == out.in_recording)
+    known_ = Known{.inode = inode_, .marks = std::move(marks_)};
+  reader_.reset();
   return out;
 }
 

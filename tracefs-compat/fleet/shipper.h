@@ -9,8 +9,11 @@
 // asked for the highest number that it has of each CPU, and the shipper goes on behind it. The same question begins the
 // work on a recording: the server's answer is the only note of what was shipped.
 //
-// The recording may still be written: ship() again takes what has come since.
+// The recording may still be written: ship() again takes what has come since. Where the look before went well, pages
+// whose records the server has are not read again, and the server is asked nothing.
 #pragma once
+
+#include <sys/types.h>
 
 #include <cstdint>
 #include <future>
@@ -71,11 +74,29 @@ class Shipper {
     std::string name, insert;
     bool is_made = false;
     std::vector<std::uint64_t> highest;  // number that the server has, of each stream
+    std::vector<std::uint64_t> seen;     // records that were read, of each stream
     Batch batch;
     std::uint64_t in_recording = 0, shipped = 0;
   };
+  using TableKey = std::pair<std::string, std::string>;  // event, as "kprobes/open", and the table's name
+  // Where the page of a stream begins that was read last, and what had been read before it.
+  struct Mark {
+    record::PagePlace place;
+    std::uint64_t number = 0;
+    std::map<TableKey, std::uint64_t> seen;
+  };
+  // What is known of the recording after a look that went well.
+  using Inode = std::pair<dev_t, ino_t>;
+  struct Known {
+    Inode inode;
+    std::map<std::uint32_t, Mark> marks;  // by stream
+  };
 
   Result<void> open();
+  void forget();
+  bool go_on();
+  void mark_page(std::uint32_t stream);
+  Table& table_of_event(const record::EventFormat& event);
   Result<void> look_for_others();
   Result<void> begin_session();
   bool is_held_back(std::uint32_t stream, std::int64_t time_ns);
@@ -107,10 +128,15 @@ class Shipper {
   UniqueFd lock_;
   std::unique_ptr<record::RecordReader> reader_;
   Session session_;
-  std::map<const record::EventFormat*, Table> tables_;
+  std::map<TableKey, Table> tables_;
+  std::map<const record::EventFormat*, Table*> by_format_;  // of this look
   std::map<Stream, std::uint32_t> streams_;     // their indexes
   std::vector<std::uint32_t> stream_by_place_;  // 1 + its index, by instance and CPU
   std::vector<std::uint64_t> numbers_;          // of the last record of each stream
+  std::map<std::uint32_t, Mark> marks_;         // of this look, by stream
+  std::vector<std::uint64_t> pages_;            // at which they are, by stream
+  Inode inode_;                                 // the file's
+  std::optional<Known> known_;                  // nullopt: everything is read and asked
   std::vector<bool> held_back_;                 // by stream
   std::int64_t newest_ns_ = 0;                  // that is not held back, since 1970
   bool is_finished_ = false;                    // the recording

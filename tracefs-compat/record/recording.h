@@ -115,6 +115,14 @@ struct Wanted {
   std::optional<std::uint64_t> from_ns, to_ns;  // both included
 };
 
+// A page of a CPU's records in a recording's file.
+struct PagePlace {
+  std::uint32_t instance = 0, cpu = 0;  // as of a TypedRecord
+  std::uint64_t data = 0;               // byte at which the CPU's data begin
+  std::uint64_t page = 0;               // byte at which the page begins
+  bool operator==(const PagePlace&) const = default;
+};
+
 class RecordReader {
  public:
   virtual ~RecordReader() = default;
@@ -128,6 +136,11 @@ class RecordReader {
   virtual void rewind() = 0;
   // Records that are not wanted need not come from now on; some may. What `wanted` names lives as long as the reader.
   virtual void narrow(const Wanted& /*wanted*/) {}
+  // The page that holds the record which next() has given; nullopt: the file has no pages that could be gone back to.
+  virtual std::optional<PagePlace> page() const { return std::nullopt; }
+  // Starts again, without the pages that lie before these, one for a CPU at most. False: the data do not lie so, and
+  // nothing has changed.
+  virtual bool begin_at(std::span<const PagePlace> /*places*/) { return false; }
 };
 
 // What a writer would have counted of an event's hits instead of their records: the hits, and the sum of a field, by

@@ -2,7 +2,7 @@
 //
 // A page that makes no sense is left behind with a note, and the lane goes on with the next one. Bytes handed out are
 // those of the lane's page buffer: they live until that lane steps, which is when the next record is asked for.
-// Not here: files without an index are read from their beginning; there is no seeking.
+// Not here: files without an index are read from their beginning; there is no seeking but to pages that were read before.
 #include "tracefs-compat/record/dat/dat_reader.h"
 
 #include <fmt/format.h>
@@ -17,7 +17,10 @@ constexpr std::uint64_t kStepsOfUnknown = 16;
 
 }  // namespace
 
-DatReader::DatReader(DatFile file) : file_(std::make_unique<DatFile>(std::move(file))) { rewind(); }
+DatReader::DatReader(DatFile file)
+    : file_(std::make_unique<DatFile>(std::move(file))), left_out_(file_->cpus.size()) {
+  rewind();
+}
 
 void DatReader::rewind() {
   problems_ = file_->problems;
@@ -28,8 +31,12 @@ void DatReader::rewind() {
   for (const auto& lane : lanes_) lane->pages.close();
   lanes_.clear();
   heap_.clear();
-  for (const DatCpu& cpu : file_->cpus) {
-    lanes_.push_back(std::make_unique<Lane>(*file_, cpu));
+  for (std::size_t i = 0; i < file_->cpus.size(); ++i) {
+    const DatCpu& cpu = file_->cpus[i];
+    DatCpu from = cpu;
+    from.offset += left_out_[i];
+    from.size -= left_out_[i];
+    lanes_.push_back(std::make_unique<Lane>(*file_, from, cpu));
     Lane& lane = *lanes_.back();
     step(lane);
     lane.order = static_cast<std::int64_t>(lanes_.size());
@@ -37,6 +44,27 @@ void DatReader::rewind() {
   }
   last_order_ = 0;
   std::ranges::sort(heap_, [](const Lane* a, const Lane* b) { return is_earlier(*a, *b); });
+}
+
+std::optional<PagePlace> DatReader::page() const {
+  if (given_ == nullptr || given_->is_packed) return std::nullopt;
+  return PagePlace{given_->instance, given_->cpu, given_->data, given_->pages.at()};
+}
+
+bool DatReader::begin_at(std::span<const PagePlace> places) {
+  std::vector<std::uint64_t> left_out(file_->cpus.size());
+  for (const PagePlace& place : places) {
+    const auto cpu = std::ranges::find_if(file_->cpus, [&place](const DatCpu& one) {
+      return one.instance == place.instance && one.cpu == place.cpu && one.offset == place.data && !one.is_compressed;
+    });
+    if (cpu == file_->cpus.end() || place.page < cpu->offset || place.page - cpu->offset >= cpu->size ||
+        (place.page - cpu->offset) % cpu->page_bytes != 0)
+      return false;
+    left_out[static_cast<std::size_t>(cpu - file_->cpus.begin())] = place.page - cpu->offset;
+  }
+  left_out_ = std::move(left_out);
+  rewind();
+  return true;
 }
 
 bool DatReader::next_page(Lane& lane) {

@@ -3,6 +3,7 @@
 
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -20,11 +21,16 @@ class DatReader final : public RecordReader {
   bool next(TypedRecord& record) override;
   const std::vector<std::string>& problems() const override { return problems_.texts(); }
   void rewind() override;
+  std::optional<PagePlace> page() const override;
+  bool begin_at(std::span<const PagePlace> places) override;
 
  private:
   struct Lane {  // one CPU's records
-    Lane(DatFile& file, const DatCpu& of) : cpu(of.cpu), instance(of.instance), pages(file, of) {}
+    Lane(DatFile& file, const DatCpu& from, const DatCpu& of)
+        : cpu(of.cpu), instance(of.instance), data(of.offset), is_packed(of.is_compressed), pages(file, from) {}
     std::uint32_t cpu, instance;
+    std::uint64_t data;  // byte at which they begin
+    bool is_packed;
     DatPages pages;
     std::optional<layout::RingPageReader> page;
     layout::RingEvent event;    // the lane's next one
@@ -42,6 +48,7 @@ class DatReader final : public RecordReader {
   bool is_affordable(std::uint64_t steps);
 
   std::unique_ptr<DatFile> file_;
+  std::vector<std::uint64_t> left_out_;  // bytes of each CPU's data, from their begin
   std::vector<std::unique_ptr<Lane>> lanes_;
   std::vector<Lane*> heap_;  // the earliest is the first, and each no later than those at 2i + 1 and 2i + 2
   std::int64_t last_order_ = 0;
