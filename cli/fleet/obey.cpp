@@ -37,7 +37,6 @@ namespace {
 using fleet::Answer;
 using fleet::AnswerState;
 
-constexpr double kUsualEveryS = 5;
 constexpr std::size_t kMostAtOnce = 4;      // orders
 constexpr std::size_t kMostSeen = 1 << 16;  // orders that are not ours, in memory
 constexpr std::size_t kMostWords = 2048;    // bytes of an answer
@@ -131,7 +130,7 @@ class Obeying {
     std::uint64_t end = 0;  // ns of now_ns(): no longer is waited for
   };
 
-  std::uint64_t every_ns() const { return static_cast<std::uint64_t>(options_.every.value_or(kUsualEveryS) * 1e9); }
+  std::uint64_t every_ns() const { return static_cast<std::uint64_t>(options_.every * 1e9); }
   std::string recording(const std::string& id) const { return folder_ + "/" + id + ".dat"; }
   Result<void> look();
   void take(std::uint64_t which, const fleet::SignedText& signed_text);
@@ -153,13 +152,13 @@ class Obeying {
   const FleetOptions& options_;
   const Reporter& report_;
   std::string folder_, host_;
-  std::set<std::uint64_t> seen_;             // orders that were looked at
-  std::map<std::int64_t, Running> running_;  // by serial
-  std::map<std::int64_t, Adopted> adopted_;  // by serial
-  std::map<std::int64_t, Answer> unsent_;    // by serial; the latest of each
-  std::string told_;                         // the last trouble with the server
+  std::set<std::uint64_t> seen_;                     // orders that were looked at
+  std::map<std::int64_t, Running> running_;          // by serial
+  std::map<std::int64_t, Adopted> adopted_;          // by serial
+  std::map<std::int64_t, Answer> unsent_;            // by serial; the latest of each
+  std::string told_;                                 // the last trouble with the server
   std::uint64_t next_presence_ = 0, next_post_ = 0;  // ns of now_ns()
-  unsigned unsigned_told_ = 0;  // in this look
+  unsigned unsigned_told_ = 0;                       // in this look
 };
 
 void Obeying::answer(std::int64_t serial, AnswerState state, std::string words, const Outcome* outcome) {
@@ -293,8 +292,8 @@ Result<void> Obeying::look() {
   return {};
 }
 
-// What could not be sent is sent with the next look. Where the book cannot be written, the next `fleet obey` answers once
-// more.
+// What could not be sent is sent with the next look. Where the book cannot be written, the next `fleet obey` answers
+// once more.
 void Obeying::post() {
   if (now_ns() < next_post_) return;
   for (auto it = unsent_.begin(); it != unsent_.end(); it = unsent_.erase(it)) {

@@ -97,8 +97,8 @@ class Shipping {
     if (shipped->problems.empty()) told_.erase(path);
     if (!shipped->is_held_back) done_[path] = {now, shipped->is_whole};
     if (shipped->sent_now || shipped->is_whole || !options_.follow)
-      report_.status(fmt::format("{}: {} records shipped as {}, {} of {} are there{}", path, shipped->sent_now,
-                                 host, shipped->rows, shipped->in_recording,
+      report_.status(fmt::format("{}: {} records shipped as {}, {} of {} are there{}", path, shipped->sent_now, host,
+                                 shipped->rows, shipped->in_recording,
                                  shipped->is_whole ? "" : "; the recording is not finished"));
     return true;
   }
@@ -134,8 +134,8 @@ void wait_uninterrupted(double seconds) {
 }  // namespace
 
 int ship(Servers& servers, const FleetOptions& options, const Reporter& report) {
-  constexpr double kUsualEveryS = 2, kLongestS = 30;
-  const double every = options.every.value_or(kUsualEveryS);
+  constexpr double kLongestS = 30;
+  const double every = options.every;
   if (options.follow) session::catch_interrupts();
   Shipping shipping(servers, options, report);
   bool all = shipping.round();

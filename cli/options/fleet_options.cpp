@@ -46,9 +46,11 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       ->type_name("SEC")
       ->check(CLI::Range(1.0, 86400.0).description(""))
       ->default_str("600");
-  verb->add_option("--every", fleet.every, "obey: how often it is looked what is wanted (5 s); ship --follow: what has come (2 s)")
+  verb->add_option("--every", fleet.every,
+                   "obey, ship --follow: how often it is looked what is wanted, or what has come")
       ->type_name("SEC")
-      ->check(CLI::Range(0.1, 3600.0).description(""));
+      ->check(CLI::Range(0.1, 3600.0).description(""))
+      ->default_str("5");
   verb->add_option("--max-bytes", fleet.max_bytes, "obey: a recording that is so long ends; 500K, 20M, 1G")
       ->type_name("SIZE")
       ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""));

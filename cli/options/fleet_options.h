@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +21,7 @@ struct FleetOptions {
   std::string on;                  // run: a selector of hosts
   double seconds = 60;             // run: how long hosts trace
   double begin_within = 600;       // run: seconds; hosts that see the order later leave it
-  std::optional<double> every;     // obey, ship --follow: seconds between looks; nullopt: 5, 2
+  double every = 5;                // obey, ship --follow: seconds between looks
   std::uint64_t max_bytes = 0;     // obey: of a recording; 0: no limit
   std::string format = "text";     // or "json"
 };

@@ -33,7 +33,8 @@ typedef long bench_loop(long calls, const char* text, enum bench_order order);
 
 /* Probed by kevtrace (run.py has the definitions). */
 bench_work work_base, work_control, work_accepted, work_rejected, work_counted, work_measured, work_loglinear,
-    work_extremes, work_named, work_entry, work_return, work_stacked, work_text, work_object, work_integer, work_floating;
+    work_extremes, work_named, work_entry, work_return, work_stacked, work_text, work_object, work_integer,
+    work_floating;
 /* A jump lands inside its first five bytes, so a probe on it stays an int3. */
 bench_work work_int3, work_int3_base;
 /* Probed by kernel uprobe events. */
@@ -44,8 +45,9 @@ bench_work lttng_accepted, lttng_rejected;
 
 bench_loop loop_work_base, loop_work_control, loop_work_accepted, loop_work_rejected, loop_work_counted,
     loop_work_measured, loop_work_loglinear, loop_work_extremes, loop_work_named, loop_work_entry, loop_work_return,
-    loop_work_stacked, loop_work_text, loop_work_object, loop_work_integer, loop_work_floating, loop_work_int3, loop_work_int3_base, loop_kernel_accepted, loop_kernel_rejected,
-    loop_kernel_return, loop_limit_accepted, loop_limit_rejected, loop_lttng_accepted, loop_lttng_rejected;
+    loop_work_stacked, loop_work_text, loop_work_object, loop_work_integer, loop_work_floating, loop_work_int3,
+    loop_work_int3_base, loop_kernel_accepted, loop_kernel_rejected, loop_kernel_return, loop_limit_accepted,
+    loop_limit_rejected, loop_lttng_accepted, loop_lttng_rejected;
 
 /* limit.c: forget what is in the rings; hits that found no room, or found the guard set. */
 void limit_drain(void);

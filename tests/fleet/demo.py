@@ -93,7 +93,7 @@ def obey(hosts, address):
         with open(host + ".conf", "w") as file:
             file.write(f"trust orders.pub\nlabel role={host[:-1]}\n")
         os.mkdir(host + ".spool", 0o700)
-        words = [["fleet", "obey", address, host + ".spool", "--as", host, "--every", "0.2"], ["fleet", "ship", address, host + ".spool", "--follow", "--as", host]]
+        words = [["fleet", "obey", address, host + ".spool", "--as", host, "--every", "0.2"], ["fleet", "ship", address, host + ".spool", "--follow", "--every", "0.5", "--as", host]]
         for one in words:
             print("$ ./build/kevtrace " + shlex.join(one) + " &", flush=True)
         commands = " ".join(f"{shlex.join([KEVTRACE, *one])} >> {host}.log 2>&1 &" for one in words)

@@ -300,7 +300,7 @@ class FleetTest(unittest.TestCase):
         kevtrace("fleet", "init", address)
         recording = record(self.path("long.dat"), 20000)
         server.kill()
-        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", address, recording, "--follow"], stderr=subprocess.PIPE)
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", address, recording, "--follow", "--every", "0.2"], stderr=subprocess.PIPE)
         self.addCleanup(shipper.stderr.close)
         self.addCleanup(shipper.kill)
         self.assertIn(b"no answer", shipper.stderr.readline())
@@ -329,6 +329,47 @@ class FleetTest(unittest.TestCase):
 
     # ---- recordings that go on --------------------------------------------------------------
 
+    def test_a_growing_recording_is_read_on(self):
+        """The server is asked what it has once for each table, and gets the rest in many INSERTs; several pages, two CPUs or more."""
+        proxy = Proxy(self.server.port, lambda head: None)
+        self.addCleanup(proxy.close)
+        live = self.path("live.dat")
+        program = ('import os, sys, threading\n'
+                   'def work():\n for i in range(400): os.close(os.open("/etc/passwd", 0))\n'
+                   'for line in sys.stdin:\n'
+                   ' all = [threading.Thread(target=work) for _ in range(3)]\n'
+                   ' for one in all: one.start()\n'
+                   ' for one in all: one.join()\n'
+                   ' print("done", flush=True)')
+        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", live, "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(tracer.stdout.close)
+        self.addCleanup(tracer.kill)
+
+        def work():
+            tracer.stdin.write(b"go\n")
+            tracer.stdin.flush()
+            tracer.stdout.readline()
+        work()
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", proxy.address(self.database), live, "--follow", "--every", "0.1"], stderr=subprocess.DEVNULL)
+        self.addCleanup(shipper.kill)
+        rounds = 6
+        for n in range(rounds):
+            deadline = time.monotonic() + 60
+            while self.rows() < 2400 * (n + 1) and time.monotonic() < deadline:
+                time.sleep(0.02)  # until all is there
+            self.assertGreaterEqual(self.rows(), 2400 * (n + 1))
+            if n + 1 < rounds:
+                work()
+        questions = sum(b"max(seq)" in body for body in proxy.bodies)
+        tracer.stdin.close()
+        self.assertEqual((tracer.wait(60), shipper.wait(60)), (0, 0))
+        self.assertEqual(self.rows(), self.recorded(live))
+        self.assertTrue(all(one["exact"] and one["holds"] and not one["twice"] for one in self.balance()))
+        lines = [sorted(kevtrace("report", source)[0].splitlines()) for source in (live, self.address)]  # of equal times on two CPUs any order
+        self.assertEqual(lines[1], lines[0])
+        self.assertEqual(questions, 2)
+
     def test_a_recording_is_shipped_while_it_is_written(self):
         spool = self.path("spool")
         os.mkdir(spool)
@@ -336,7 +377,7 @@ class FleetTest(unittest.TestCase):
         tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", spool + "/live.dat", "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.addCleanup(tracer.stdout.close)
-        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, spool, "--follow"], stderr=subprocess.DEVNULL)
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, spool, "--follow", "--every", "0.2"], stderr=subprocess.DEVNULL)
         self.addCleanup(shipper.kill)
         for n in range(3):
             tracer.stdin.write(b"go\n")

@@ -68,7 +68,7 @@ class Host:
         if not sees_all:
             self.begin_inside()
         self.obeying = self.obey()
-        self.start("ship", test.address, self.folder, "--follow", "--as", name)
+        self.start("ship", test.address, self.folder, "--follow", "--every", "0.3", "--as", name)
         test.addCleanup(self.end)
 
     def begin_inside(self):

@@ -48,7 +48,7 @@ class Host:
                 [KEVTRACE, "run", "-q", "-o", f"{self.spool}/{self.runs}.dat", *EVENTS, "--", "/usr/bin/python3", "-S", "-c", PROGRAM, str(seconds)],
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         if self.shipper is None or self.shipper.poll() is not None:
-            self.shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, self.spool, "--follow", "--as", self.name],
+            self.shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, self.spool, "--follow", "--every", "0.3", "--as", self.name],
                                             stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
 
     def kill_tracer(self):

@@ -432,8 +432,7 @@ Result<Shipped> Shipper::ship() {
   const auto noted = is_news ? note_progress(out.is_whole) : Result<void>();
   if (!done) return std::unexpected(done.error());
   if (!noted) return std::unexpected(noted.error());
-  if (out.rows == out.in_recording)
-    known_ = Known{.inode = inode_, .marks = std::move(marks_)};
+  if (out.rows == out.in_recording) known_ = Known{.inode = inode_, .marks = std::move(marks_)};
   reader_.reset();
   return out;
 }

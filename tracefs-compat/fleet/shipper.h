@@ -130,18 +130,18 @@ class Shipper {
   Session session_;
   std::map<TableKey, Table> tables_;
   std::map<const record::EventFormat*, Table*> by_format_;  // of this look
-  std::map<Stream, std::uint32_t> streams_;     // their indexes
-  std::vector<std::uint32_t> stream_by_place_;  // 1 + its index, by instance and CPU
-  std::vector<std::uint64_t> numbers_;          // of the last record of each stream
-  std::map<std::uint32_t, Mark> marks_;         // of this look, by stream
-  std::vector<std::uint64_t> pages_;            // at which they are, by stream
-  Inode inode_;                                 // the file's
-  std::optional<Known> known_;                  // nullopt: everything is read and asked
-  std::vector<bool> held_back_;                 // by stream
-  std::int64_t newest_ns_ = 0;                  // that is not held back, since 1970
-  bool is_finished_ = false;                    // the recording
-  bool is_known_ = false;                       // it has been shipped before, or some of it
-  std::size_t waiting_ = 0;                     // bytes in all batches
+  std::map<Stream, std::uint32_t> streams_;                 // their indexes
+  std::vector<std::uint32_t> stream_by_place_;              // 1 + its index, by instance and CPU
+  std::vector<std::uint64_t> numbers_;                      // of the last record of each stream
+  std::map<std::uint32_t, Mark> marks_;                     // of this look, by stream
+  std::vector<std::uint64_t> pages_;                        // at which they are, by stream
+  Inode inode_;                                             // the file's
+  std::optional<Known> known_;                              // nullopt: everything is read and asked
+  std::vector<bool> held_back_;                             // by stream
+  std::int64_t newest_ns_ = 0;                              // that is not held back, since 1970
+  bool is_finished_ = false;                                // the recording
+  bool is_known_ = false;                                   // it has been shipped before, or some of it
+  std::size_t waiting_ = 0;                                 // bytes in all batches
   std::uint64_t sent_ = 0, batches_ = 0;
 };
 

@@ -58,7 +58,9 @@ TEST(OrderTest, HasOneTextAlone) {
     }
     const auto order = parse_order(text);
     taken += order.has_value();
-    if (order) ASSERT_EQ(text_of(*order), text);
+    if (order) {
+      ASSERT_EQ(text_of(*order), text);
+    }
   }
   EXPECT_GT(taken, 100u) << "changes within the script stay";
 }

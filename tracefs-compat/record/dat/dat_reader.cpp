@@ -2,7 +2,8 @@
 //
 // A page that makes no sense is left behind with a note, and the lane goes on with the next one. Bytes handed out are
 // those of the lane's page buffer: they live until that lane steps, which is when the next record is asked for.
-// Not here: files without an index are read from their beginning; there is no seeking but to pages that were read before.
+// Not here: files without an index are read from their beginning; there is no seeking but to pages that were read
+// before.
 #include "tracefs-compat/record/dat/dat_reader.h"
 
 #include <fmt/format.h>
@@ -17,8 +18,7 @@ constexpr std::uint64_t kStepsOfUnknown = 16;
 
 }  // namespace
 
-DatReader::DatReader(DatFile file)
-    : file_(std::make_unique<DatFile>(std::move(file))), left_out_(file_->cpus.size()) {
+DatReader::DatReader(DatFile file) : file_(std::make_unique<DatFile>(std::move(file))), left_out_(file_->cpus.size()) {
   rewind();
 }
 
