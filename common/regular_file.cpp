@@ -5,6 +5,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
 
 namespace kevt {
 
@@ -38,6 +41,23 @@ Result<UniqueFd> open_regular(const std::string& path) {
   UniqueFd file(::open(again.c_str(), O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
   if (!file) return std::unexpected(Error::from_errno("open " + path));
   return file;
+}
+
+Result<std::string> read_to_end(int file, const std::string& name, std::size_t most) {
+  std::string text;
+  char bytes[65536];
+  for (ssize_t got = 1; got > 0;) {
+    got = ::read(file, bytes, sizeof bytes);
+    if (got < 0 && errno != EINTR) return std::unexpected(Error::from_errno("reading " + name));
+    if (got < 0) {
+      got = 1;
+      continue;
+    }
+    text.append(bytes, static_cast<std::size_t>(got));
+    if (text.size() > most)
+      return std::unexpected(Error(name + " is longer than " + std::to_string(most) + " bytes", EFBIG));
+  }
+  return text;
 }
 
 }  // namespace kevt

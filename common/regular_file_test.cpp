@@ -55,5 +55,17 @@ TEST_F(RegularFile, RefusesEverythingElseAndNamesIt) {
   ::close(socket);
 }
 
+TEST_F(RegularFile, IsReadToItsEnd) {
+  const std::string text(100'000, 'x');
+  std::ofstream(path("long")) << text;
+  const auto file = open_regular(path("long"));
+  ASSERT_TRUE(file) << file.error().message();
+  EXPECT_EQ(read_to_end(file->get(), "long", text.size()).value(), text);
+  EXPECT_EQ(read_to_end(file->get(), "long", 1).value(), "") << "it has been read";
+  const auto again = open_regular(path("long"));
+  EXPECT_EQ(read_to_end(again->get(), "long", text.size() - 1).error().errno_value(), EFBIG);
+  EXPECT_EQ(read_to_end(-1, "long", 1).error().errno_value(), EBADF);
+}
+
 }  // namespace
 }  // namespace kevt

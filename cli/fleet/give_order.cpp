@@ -1,10 +1,8 @@
 #include "cli/fleet/give_order.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/random.h>
 #include <time.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cstdint>
@@ -39,19 +37,6 @@ constexpr std::uint64_t kToBeginNs = 60'000'000'000;  // a host that has not beg
 constexpr std::uint64_t kToEndNs = 60'000'000'000;    // behind the time that it traces
 constexpr std::uint64_t kToStopNs = 20'000'000'000;
 constexpr std::uint64_t kToShipNs = 30'000'000'000;
-
-Result<std::string> read_script(const std::string& path) {
-  const auto file = KEVT_TRY(open_regular(path));
-  std::string text;
-  char bytes[65536];
-  for (ssize_t got = 1; got > 0;) {
-    got = ::read(file.get(), bytes, sizeof bytes);
-    if (got < 0) return std::unexpected(Error::from_errno("reading " + path));
-    text.append(bytes, static_cast<std::size_t>(got));
-    if (text.size() > fleet::kMostOfOrder) return std::unexpected(Error(path + " is too long for an order"));
-  }
-  return text;
-}
 
 Result<std::string> random_id() {
   std::uint32_t bits = 0;
@@ -151,7 +136,9 @@ Result<void> Giving::publish(const fleet::Order& order) {
 }
 
 Result<void> Giving::give() {
-  order_.script = KEVT_TRY(read_script(options_.files.front()));
+  const std::string& path = options_.files.front();
+  const auto file = KEVT_TRY(open_regular(path));
+  order_.script = KEVT_TRY(read_to_end(file.get(), path, fleet::kMostOfOrder));
   KEVT_TRY(fleet::check_script(order_.script));
   const auto selector = KEVT_TRY(fleet::Selector::parse(options_.on));
   const auto config = KEVT_TRY(fleet::read_config());

@@ -21,15 +21,7 @@ constexpr std::size_t kMostOfFile = 64 << 10;
 Result<std::string> read_whole(const std::string& path, struct stat& status) {
   auto file = KEVT_TRY(open_regular(path));
   if (fstat(file.get(), &status) < 0) return std::unexpected(Error::from_errno(path));
-  std::string text(kMostOfFile + 1, '\0');
-  std::size_t got = 0;
-  for (ssize_t n = 1; n > 0 && got < text.size(); got += static_cast<std::size_t>(n)) {
-    n = read(file.get(), text.data() + got, text.size() - got);
-    if (n < 0) return std::unexpected(Error::from_errno("reading " + path));
-  }
-  if (got > kMostOfFile) return std::unexpected(Error(path + " is longer than 65536 bytes"));
-  text.resize(got);
-  return text;
+  return read_to_end(file.get(), path, kMostOfFile);
 }
 
 Result<std::string> read_password(const std::string& path) {

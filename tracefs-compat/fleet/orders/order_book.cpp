@@ -12,24 +12,14 @@
 #include <sstream>
 #include <utility>
 
+#include "common/regular_file.h"
+
 namespace kevt::fleet {
 namespace {
 
 constexpr std::string_view kFirstLineOfBook = "kevtrace orders 1";
 constexpr std::int64_t kDayNs = 86'400'000'000'000;
 constexpr std::size_t kMostOfBook = 64u << 20;
-
-Result<std::string> read_all(int fd, const std::string& path) {
-  std::string text;
-  char bytes[65536];
-  for (ssize_t got = 1; got > 0;) {
-    got = ::read(fd, bytes, sizeof bytes);
-    if (got < 0) return std::unexpected(Error::from_errno("reading " + path));
-    text.append(bytes, static_cast<std::size_t>(got));
-    if (text.size() > kMostOfBook) return std::unexpected(Error(path + " is too long", EFBIG));
-  }
-  return text;
-}
 
 }  // namespace
 
@@ -50,7 +40,7 @@ Result<OrderBook> OrderBook::open(const std::string& folder, std::int64_t now_ns
   const UniqueFd file(::open(book.path_.c_str(), O_RDONLY | O_CLOEXEC | O_NOFOLLOW));
   if (!file && errno != ENOENT) return std::unexpected(Error::from_errno(book.path_));
   if (file) {
-    const std::string text = KEVT_TRY(read_all(file.get(), book.path_));
+    const std::string text = KEVT_TRY(read_to_end(file.get(), book.path_, kMostOfBook));
     KEVT_TRY(book.read(text));
   }
   std::erase_if(book.entries_,
