@@ -13,6 +13,7 @@
 #include "common/user_cache.h"
 #include "compiler/target/elf/elf_sections.h"
 #include "compiler/target/types/dwarf_die.h"
+#include "compiler/target/types/line_files.h"
 
 namespace kevt::target {
 
@@ -166,17 +167,21 @@ void SourceIndex::keep(std::string_view kind) const {
 
 void SourceIndex::build_files() {
   files_.emplace();
+  const LineFiles heads(dwarf_);
   each_unit(dwarf_, [&](Dwarf_Die unit) {
+    const auto add = [this, &unit, at = dwarf_dieoffset(&unit)](const char* name) {
+      std::vector<Dwarf_Off>& units = (*files_)[whole_path(unit, name)];
+      if (units.empty() || units.back() != at) units.push_back(at);  // a table may have a file twice
+    };
+    if (const auto names = heads.of(unit)) {
+      for (const std::string& name : *names) add(name.c_str());
+      return;
+    }
     Dwarf_Files* files = nullptr;
     std::size_t count = 0;
     if (dwarf_getsrcfiles(&unit, &files, &count) != 0) return;
-    const Dwarf_Off at = dwarf_dieoffset(&unit);
-    for (std::size_t i = 0; i < count; ++i) {
-      const char* name = dwarf_filesrc(files, i, nullptr, nullptr);
-      if (name == nullptr) continue;
-      std::vector<Dwarf_Off>& units = (*files_)[whole_path(unit, name)];
-      if (units.empty() || units.back() != at) units.push_back(at);  // a table may have a file twice
-    }
+    for (std::size_t i = 0; i < count; ++i)
+      if (const char* name = dwarf_filesrc(files, i, nullptr, nullptr)) add(name);
   });
 }
 

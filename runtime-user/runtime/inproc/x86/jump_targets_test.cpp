@@ -27,8 +27,8 @@ Branches plainly(const target::ElfImage& image) {
     const auto bytes = image.bytes_at(range.begin, range.end.value - range.begin.value);
     for (std::size_t i = 0; i + 5 <= bytes.size(); ++i) {
       const bool is_short = bytes[i] == 0xe8 || bytes[i] == 0xe9;
-      const bool is_long = i + 7 <= bytes.size() && ((bytes[i] == 0x0f && bytes[i + 1] >> 4 == 8) ||
-                                                     (bytes[i] == 0xc7 && bytes[i + 1] == 0xf8));
+      const bool is_long = i + 7 <= bytes.size() &&
+                           ((bytes[i] == 0x0f && bytes[i + 1] >> 4 == 8) || (bytes[i] == 0xc7 && bytes[i + 1] == 0xf8));
       if (!is_short && !is_long) continue;
       const std::size_t at = i + (is_short ? 1 : 2);
       std::int32_t distance = 0;
