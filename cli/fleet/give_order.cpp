@@ -31,7 +31,8 @@ using fleet::Answer;
 using fleet::AnswerState;
 using record::words_of_file;
 
-constexpr std::int64_t kPresentNs = 180'000'000'000;  // a host that was seen so long ago is there
+// A host that was seen so long ago, by its own clock, is there.
+constexpr std::int64_t kPresentNs = 180'000'000'000 + fleet::kClocksApartNs;
 constexpr std::uint64_t kStepNs = 500'000'000;
 constexpr std::uint64_t kToBeginNs = 60'000'000'000;  // a host that has not begun by then is not waited for
 constexpr std::uint64_t kToEndNs = 60'000'000'000;    // behind the time that it traces
@@ -73,6 +74,7 @@ class Giving {
     bool is_shipped = false;
   };
 
+  std::int64_t begin_within_ns() const { return static_cast<std::int64_t>(options_.begin_within * 1e9); }
   Result<void> find_hosts(const fleet::Selector& selector);
   Result<void> publish(const fleet::Order& order);
   void take_answers();
@@ -147,7 +149,7 @@ Result<void> Giving::give() {
   order_.fleet = address_.database;
   order_.serial = utc_ns();
   order_.id = KEVT_TRY(random_id());
-  order_.begin_before = order_.serial + static_cast<std::int64_t>(options_.begin_within * 1e9);
+  order_.begin_before = order_.serial + begin_within_ns();
   order_.on = options_.on;
   order_.milliseconds = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(options_.seconds * 1000));
   begun_ = now_ns();
@@ -162,6 +164,7 @@ void Giving::stop() {
   stop.milliseconds = 0;
   stop.stops = order_.serial;
   stop.serial = utc_ns();
+  stop.begin_before = stop.serial + begin_within_ns();
   if (auto told = publish(stop); !told) return tell(told.error());
   report_.status("hosts are told to stop; Ctrl-C again ends without their answers");
 }

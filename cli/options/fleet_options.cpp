@@ -53,7 +53,8 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       ->default_str("5");
   verb->add_option("--max-bytes", fleet.max_bytes, "obey: a recording that is so long ends; 500K, 20M, 1G")
       ->type_name("SIZE")
-      ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""));
+      ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""))
+      ->default_str("1G");
   verb->add_option("-f,--format", fleet.format, "of status, check, hosts and run: text or json")
       ->type_name("FORMAT")
       ->check(member({"text", "json"}));
