@@ -220,11 +220,9 @@ void Obeying::begin(const fleet::Order& order) {
   const std::string path = folder_ + "/" + order.id + (is_compiled ? ".kevo" : ".kev"), to = recording(order.id);
   if (::access(to.c_str(), F_OK) == 0) return refuse(order.serial, to + " is there already");
   if (auto written = write_new(path, order.script); !written) return refuse(order.serial, written.error().message());
-  std::vector<std::string> words = {
-      "run",    "-p", path,
-      "-o",     to,   "--id",
-      order.id, "-d", fmt::format("{}.{:03}", order.milliseconds / 1000, order.milliseconds % 1000)};
-  if (options_.max_bytes) words.insert(words.end(), {"--max-bytes", fmt::format("{}", options_.max_bytes)});
+  const std::string seconds = fmt::format("{}.{:03}", order.milliseconds / 1000, order.milliseconds % 1000);
+  std::vector<std::string> words = {"run", "-p", path, "-o", to, "--id", order.id, "-d", seconds};
+  words.insert(words.end(), {"--max-bytes", fmt::format("{}", options_.max_bytes)});
   auto child = KevtraceChild::start("/proc/self/exe", std::move(words), "", false);
   if (!child) return refuse(order.serial, child.error().message());
   running_.emplace(order.serial, Running{.child = std::move(*child), .id = order.id});

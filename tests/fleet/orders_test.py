@@ -290,11 +290,13 @@ class OrdersTest(unittest.TestCase):
 
     def test_ctrl_c_stops_the_hosts(self):
         host = self.host("web1")
-        asker = subprocess.Popen([KEVTRACE, "fleet", "run", self.address, self.script, "--on", "*", "-d", "600"], text=True,
+        asker = subprocess.Popen([KEVTRACE, "fleet", "run", self.address, self.script, "--on", "*", "-d", "600", "--begin-within", "1"], text=True,
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "KEVTRACE_FLEET": self.asker})
         self.addCleanup(asker.stdout.close)
         self.addCleanup(asker.stderr.close)
         until(lambda: "running" in self.server.ask(f"SELECT state FROM {self.database}.kevt_answers"))
+        # Also when it is too late to begin with the order.
+        until(lambda: int(self.server.ask(f"SELECT max(begin_before) FROM {self.database}.kevt_wanted")) < time.time_ns())
         asker.send_signal(signal.SIGINT)
         self.assertEqual(asker.wait(90), 0, host.log())
         self.assertRegex(asker.stdout.read(), r"^web1: ended: stopped: hits \d+ = recorded [1-9]\d* .* records are shipped\n$")
