@@ -124,6 +124,7 @@ bool Shipper::go_on() {
     table.in_recording = table.shipped = 0;
     table.seen.assign(streams_.size(), 0);
   }
+  numbers_.assign(streams_.size(), 0);  // those without a mark are read from their begin
   for (const auto& [stream, mark] : known_->marks) {
     numbers_[stream] = mark.number;
     for (const auto& [key, seen] : mark.seen) {
