@@ -206,6 +206,7 @@ void Obeying::take(std::uint64_t which, const fleet::SignedText& signed_text) {
     fits = std::unexpected(Error(fmt::format("{} orders are carried out here at the moment", kMostAtOnce), EBUSY));
   // What is refused is in the book, too: a host that has said no does not change its mind.
   if (auto noted = book_.begin(*order); !noted) fits = noted;
+  unsent_.erase(order->serial);  // what was to be said of a text without a signature that has its number
   if (fits && order->stops != 0) return stop(order->stops);
   if (!fits) {
     refuse(order->serial, fits.error().message());
