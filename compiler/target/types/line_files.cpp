@@ -139,11 +139,11 @@ std::pair<std::vector<Entry>, std::vector<Entry>> read_old_lists(TableCursor& at
   return {std::move(folders), std::move(files)};
 }
 
-std::string path_of(const Entry& file, const std::vector<Entry>& folders, std::string_view own) {
+// A relative one is in the compiler's folder: whole_path() adds that.
+std::string path_of(const Entry& file, const std::vector<Entry>& folders) {
   if (file.name.starts_with('/') || file.folder >= folders.size() || folders[file.folder].name.empty())
     return std::string(file.name);
-  const std::string path = std::string(folders[file.folder].name) + "/" + std::string(file.name);
-  return path.starts_with('/') || own.empty() ? path : std::string(own) + "/" + path;
+  return std::string(folders[file.folder].name) + "/" + std::string(file.name);
 }
 
 CheckedBytes section_bytes(Elf_Scn* section) {
@@ -196,7 +196,7 @@ std::optional<std::vector<std::string>> LineFiles::of(Dwarf_Die& unit) const {
   }
   if (!at.good() || files.empty()) return std::nullopt;
   std::vector<std::string> paths;
-  for (const Entry& file : files) paths.push_back(path_of(file, folders, own));
+  for (const Entry& file : files) paths.push_back(path_of(file, folders));
   return paths;
 }
 

@@ -63,12 +63,16 @@ TEST(LineFilesTest, AreThoseOfEachVersion) {
                                      "puts(v[0]); return inside(n); }\n";
   for (const char* version : {"2", "3", "4", "5"}) {
     const std::string made = (folder / version).string();
-    const std::string command = "cd '" + folder.string() + "' && gcc -gdwarf-" + version + " -gstrict-dwarf -o '" +
-                                made + "' one.c && cd part && gcc -gdwarf-" + version + " -o '" + made +
-                                "b' ../one.c -I..";
-    if (std::system(command.c_str()) != 0) GTEST_SKIP() << "no gcc";
-    EXPECT_GT(compare(made), 0u) << version;
-    EXPECT_GT(compare(made + "b"), 0u) << version;
+    const std::string gcc = std::string("gcc -gstrict-dwarf -gdwarf-") + version;
+    const std::string here = "'" + folder.string() + "'";
+    // From the sources' folder, from another one, and with a folder that is said to be a relative one (glibc's is).
+    for (const auto& [name, command] :
+         {std::pair("a", "cd " + here + " && " + gcc + " one.c"),
+          {"b", "cd " + here + "/part && " + gcc + " ../one.c -I.."},
+          {"c", "cd " + here + "/part && " + gcc + " -fdebug-prefix-map=" + here + "=src ../one.c -I.."}}) {
+      if (std::system((command + " -o '" + made + name + "'").c_str()) != 0) GTEST_SKIP() << "no gcc";
+      EXPECT_GT(compare(made + name), 0u) << version << name;
+    }
   }
   std::filesystem::remove_all(folder);
 }

@@ -70,7 +70,7 @@ class IndexReader {
 };
 
 std::string words_of(const IndexIdentity& identity) {
-  constexpr unsigned kVersion = 1;  // of what follows
+  constexpr unsigned kVersion = 2;  // of what follows
   return fmt::format("{} {} {}", kVersion, hexadecimal(identity.build_id), identity.file_bytes);
 }
 
