@@ -1,4 +1,5 @@
-"""Debian's ClickHouse server on loopback, for tests: started in a folder of its own, ended with the test."""
+"""A ClickHouse server on loopback, for tests: started in a folder of its own, ended with the test. Debian's, or, where
+$KEVT_CLICKHOUSE is `today`, today's engine."""
 import os
 import signal
 import socket
@@ -8,12 +9,14 @@ import time
 import urllib.error
 import urllib.request
 
-SCRIPT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../scripts/clickhouse")
+HERE = os.path.dirname(os.path.abspath(__file__))
+IS_TODAYS = os.environ.get("KEVT_CLICKHOUSE") == "today"
 
 
 def server_program():
     """The path of the server's program, which is fetched where it is not there; None: it cannot be had."""
-    found = subprocess.run([SCRIPT], stdout=subprocess.PIPE, text=True)
+    script = os.path.join(HERE, "../../scripts", "chdb" if IS_TODAYS else "clickhouse")
+    found = subprocess.run([script], stdout=subprocess.PIPE, text=True)
     return found.stdout.strip() if found.returncode == 0 else None
 
 _CONFIG = """<?xml version="1.0"?>
@@ -75,10 +78,12 @@ class ClickHouse:
             file.write(_USERS)
         self.start()
 
+    def _command(self):
+        return [self.program, "--config-file=" + os.path.join(self.folder, "config.xml")]
+
     def start(self):
         with open(os.path.join(self.folder, "out"), "ab") as out:
-            self.process = subprocess.Popen([self.program, "--config-file=" + os.path.join(self.folder, "config.xml")],
-                                            stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.folder)
+            self.process = subprocess.Popen(self._command(), stdin=subprocess.DEVNULL, stdout=out, stderr=out, cwd=self.folder)
         end = time.monotonic() + 60
         while True:
             try:
@@ -111,6 +116,20 @@ class ClickHouse:
                 return answer.read().decode()
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from None
+
+
+class TodaysClickHouse(ClickHouse):
+    def __init__(self, program, folder, keys=None, compression=None):
+        self.keys = keys
+        super().__init__(program, folder, keys, compression)
+
+    def _command(self):
+        tls = [str(self.tls_port), self.keys] if self.keys else []
+        return ["/usr/bin/python3", "-B", os.path.join(HERE, "todays_clickhouse.py"), self.program, self.folder, str(self.port), *tls]
+
+
+if IS_TODAYS:
+    ClickHouse = TodaysClickHouse
 
 
 class Proxy:
