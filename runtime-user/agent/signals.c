@@ -297,6 +297,7 @@ static void forward(int signal, siginfo_head* info, context* uc) {
 
 /* Stands in for the handlers of other signals whose sa_mask has one of the three, or that an instruction raises. */
 void kevt_on_masked(int signal, siginfo_head* info, context* uc) {
+  info->signo = signal; /* the kernel writes it only with SA_SIGINFO, and FrameSearch::is_left_over reads it */
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   kevt_mark_thread();
   const uint64_t ip = uc->gregs[RIP], place = IS_OF_INSTRUCTION(signal) ? place_of_copy(ip) : 0;

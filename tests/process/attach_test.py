@@ -61,6 +61,21 @@ class AttachAndDetach(Attached):
         target.tell(b"end")
         self.assertEqual(target.process.wait(TIMEOUT_S), 0)
 
+    def test_handlers_without_siginfo_are_waited_for(self):
+        """The kernel leaves the siginfo out of their frames: what tells these from stale ones must be there nevertheless."""
+        target = Target(self, [os.path.join(PROGRAMS, "plainly")])
+        text, short = text_of(target.pid, "/"), "p:short plainly:touch_short n=%di:s64"
+        for signal_of in (b"masks", b"faults", b"faults", b"masks"):
+            tracer = self.start([target.pid], short)
+            target.ask(signal_of, b"inside")
+            tracer.send_signal(signal.SIGINT)
+            with self.assertRaises(subprocess.TimeoutExpired):
+                tracer.wait(1)  # a defect may hide behind a slow machine, and nothing fails for it
+            self.assertEqual(target.ask(b"go on", b"back"), [b"0"])
+            self.finish(tracer, [short])
+            self.assertEqual(text_of(target.pid, "/"), text)
+        self.assertEqual(target.end(), 0)
+
     def test_a_child_that_is_about_to_become_a_program(self):
         """`CMD & kevtrace run --pid $!`"""
         steps = os.path.join(PROGRAMS, "steps")
