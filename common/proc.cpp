@@ -84,4 +84,11 @@ bool shares_pid_namespace(pid_t pid) {
   return theirs && theirs == pid_namespace(getpid());
 }
 
+std::string boot_id() {
+  std::ifstream file("/proc/sys/kernel/random/boot_id");
+  std::string id;
+  std::getline(file, id);
+  return id;
+}
+
 }  // namespace kevt::proc

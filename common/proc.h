@@ -31,5 +31,7 @@ pid_t process_of(pid_t tid);
 pid_t parent_of(pid_t pid);
 // Whether this process and `pid` see the same numbers.
 bool shares_pid_namespace(pid_t pid);
+// What tells this start of the machine from all others: 5d1f0f0e-2c7b-4f0a-9d7e-3b1f7c1d9a42 (random(4)).
+std::string boot_id();
 
 }  // namespace kevt::proc

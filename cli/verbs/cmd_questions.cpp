@@ -28,9 +28,14 @@ int ask_file(const InputOptions& options, const session::MakeWriter& make, const
     report.error(analysis.error());
     return kNotCompiled;
   }
+  const auto counted = input->reader().give_counts(**analysis);
+  if (!counted) {
+    report.error(counted.error());
+    return kFailed;
+  }
   Result<void> done;
   record::TypedRecord record;
-  while (done && input->reader().next(record)) done = (*analysis)->add(record);
+  while (done && !*counted && input->reader().next(record)) done = (*analysis)->add(record);
   const int read = input->finish(report);
   if (done) done = (*analysis)->finish();
   if (done || done.error().errno_value() == EPIPE) return read;

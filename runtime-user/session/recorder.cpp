@@ -105,6 +105,7 @@ Result<void> Recorder::describe(std::span<const engine::TracedEvent* const> even
   metadata_.clock = "mono";
   metadata_.new_identity.id = random_identity();
   metadata_.wall_offset_ns = static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME) - now_ns());
+  metadata_.boot = proc::boot_id();
   metadata_.cpus = tracing_.options().cpus;
   metadata_.host = host_text();
   metadata_.maker = "kevtrace " KEVT_VERSION;
@@ -279,7 +280,7 @@ std::uint64_t Recorder::overwritten() const {
 
 std::vector<Recorder::CountTrigger> Recorder::count_triggers() const {
   std::vector<CountTrigger> triggers;
-  for (const record::CountWish& wish : writer_->count_wishes()) {
+  for (const record::CountWish& wish : writer_->count_wishes(record::CountedBy::Histogram)) {
     const auto fields = std::ranges::find(events_, wish.event, &EventFields::format);
     KEVT_ASSERT(fields != events_.end());
     std::string text = wish.is_of_stacks ? "hist:keys=common_comm,stacktrace.full"

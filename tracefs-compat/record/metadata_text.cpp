@@ -3,7 +3,9 @@
 //   kevtrace 1
 //   recording 3f2a5b6c7d8e9f0011223344556677aa               its identity
 //   rest-of 0011223344556677aa3f2a5b6c7d8e9f                 where it goes on with another one
+//   writer-lock 1                                            while it is made: who writes it holds a lock on the file
 //   wall-offset 1700000000000000000
+//   boot 5d1f0f0e-2c7b-4f0a-9d7e-3b1f7c1d9a42                kernel/random/boot_id
 //   definition p:kprobes/opened libc:open64 path=+0(%di):string
 //   totals kprobes/opened 12 11 1 0 0 0 0 0
 //   histogram {"event":"kprobes:opened",…} / histogram-text # kprobes:opened\n…   each reading ends with its text
@@ -22,7 +24,7 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kMaxComm = 64, kMaxContainer = 64;
+constexpr std::size_t kMaxComm = 64, kMaxContainer = 64, kMaxBoot = 64;
 
 std::string_view take_until(std::string_view& text, char end) {
   const auto at = text.find(end);
@@ -160,6 +162,7 @@ std::string metadata_text(const Metadata& metadata, const Identity& own) {
     if (!own.rest_of.empty()) out += fmt::format("rest-of {}\n", own.rest_of);
   }
   if (metadata.wall_offset_ns) out += fmt::format("wall-offset {}\n", *metadata.wall_offset_ns);
+  if (!metadata.boot.empty()) out += fmt::format("boot {}\n", metadata.boot);
   for (const std::string& line : metadata.definitions) out += fmt::format("definition {}\n", line);
   for (const std::string& line : metadata.filters) out += fmt::format("filter {}\n", line);
   for (const EventTotals& one : metadata.totals)
@@ -185,6 +188,8 @@ void read_metadata_text(std::string_view text, Metadata& metadata) {
     const std::string_view word = take_until(line, ' ');
     std::int64_t offset = 0;
     if (word == "wall-offset" && take_number(line, offset)) metadata.wall_offset_ns = offset;
+    if (word == "writer-lock") metadata.has_writer_lock = line == "1";
+    if (word == "boot" && line.size() <= kMaxBoot) metadata.boot = line;
     if (word == "recording" && is_identity(line)) metadata.identity.id = line;
     if (word == "rest-of" && is_identity(line)) metadata.identity.rest_of = line;
     if (word == "definition") metadata.definitions.emplace_back(line);

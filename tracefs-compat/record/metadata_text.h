@@ -9,6 +9,8 @@
 namespace kevt::record {
 
 inline constexpr std::string_view kMetadataHead = "kevtrace 1\n";
+// Of a recording that is being made, by a writer that holds the file's lock: Metadata::has_writer_lock.
+inline constexpr std::string_view kWriterLockLine = "writer-lock 1\n";
 
 // Definitions, filters, totals, symbols with their sizes, the offset to wall-clock time.
 std::string metadata_text(const Metadata& metadata);

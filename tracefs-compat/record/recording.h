@@ -65,9 +65,11 @@ struct Metadata {
   std::string host;                            // uname
   std::string maker;                           // program and version
   std::uint32_t cpus = 1;                      // CPUs of the machine
+  std::string boot;                            // of the machine, as kernel/random/boot_id; empty: not known
   std::optional<std::int64_t> wall_offset_ns;  // time + this = nanoseconds since 1970
   Identity identity;                           // of the recording that was read
   Identity new_identity;                       // of the recording that is being made: what writers note
+  bool has_writer_lock = false;                // not finished; more may come as long as the file has_writer_lock()
   std::vector<std::string> instances;          // names of those that have records, besides the top one; kMostInstances
   std::vector<std::string> definitions;        // lines of dynamic_events
   std::vector<std::string> filters;            // "SYSTEM/NAME: EXPRESSION"
@@ -123,6 +125,8 @@ struct PagePlace {
   bool operator==(const PagePlace&) const = default;
 };
 
+class RecordWriter;
+
 class RecordReader {
  public:
   virtual ~RecordReader() = default;
@@ -141,20 +145,27 @@ class RecordReader {
   // Starts again, without the pages that lie before these, one for a CPU at most. False: the data do not lie so, and
   // nothing has changed.
   virtual bool begin_at(std::span<const PagePlace> /*places*/) { return false; }
+  // Gives the writer what it wishes in place of records (CountedBy::Database), of what is wanted and nothing else.
+  // False: that cannot be done, nothing was given, and records are to be read.
+  virtual Result<bool> give_counts(RecordWriter& /*to*/) { return false; }
 };
+
+// Who counts: a histogram at the hit, which holds numbers and short texts; or the database that has the records.
+enum class CountedBy : std::uint8_t { Histogram, Database };
 
 // What a writer would have counted of an event's hits instead of their records: the hits, and the sum of a field, by
 // the field's buckets (`.loglinear`) and the values of another one.
 struct CountWish {
   const EventFormat* event = nullptr;
-  std::string field;
+  std::string field;          // CountedBy::Database: a text, too, or as `by`; empty: hits alone
   std::string by;             // a number of the record, or common_pid, common_cpu, common_comm; empty: nothing
   bool is_of_stacks = false;  // instead of all that: the hits by the thread's name and the whole stack
 };
 struct CountedBucket {
   std::uint64_t from = 0, to = 0;   // of the field's numbers; both included
   std::uint64_t by = 0;             // as a number with a sign has it; 0 where it is a text
-  std::string_view by_text;         // of common_comm
+  std::string_view by_text;         // of common_comm, or of another text
+  std::string_view text;            // of the field, where it is a text; "(fault)" where it could not be read
   std::uint64_t hits = 0, sum = 0;  // the sum is 64 bits, and wraps
 };
 
@@ -182,7 +193,7 @@ class RecordWriter {
   // Must records of different CPUs come in the order of time?
   virtual bool wants_order() const { return true; }
   // Empty: it needs records. All wishes are granted, or none.
-  virtual std::vector<CountWish> count_wishes() const { return {}; }
+  virtual std::vector<CountWish> count_wishes(CountedBy) const { return {}; }
   // Of an event whose wish was granted; no record of it is added. `dropped`: hits that are in no bucket, since there
   // was no memory for theirs.
   virtual void take_counts(const EventFormat&, std::span<const CountedBucket>, std::uint64_t /*dropped*/) {}

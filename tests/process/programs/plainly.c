@@ -1,6 +1,7 @@
-/* plainly: handlers that ask for no siginfo, which the kernel then leaves out of their frames.  Prints "ready"; "masks" and
-   "faults" on standard input raise SIGUSR1, whose handler blocks all signals, and SIGFPE, whose handler blocks none: the
-   handler prints "inside" and returns when another line comes, then main prints "back" and how much was wrong.  "end". */
+/* plainly: handlers that ask for no siginfo, which the kernel then leaves out of their frames.  Prints "ready"; "masks"
+   and "faults" on standard input raise SIGUSR1, whose handler blocks all signals, and SIGFPE, whose handler blocks
+   none: the handler prints "inside" and returns when another line comes, then main prints "back" and how much was
+   wrong.  "end". */
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>

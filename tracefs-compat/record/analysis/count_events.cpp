@@ -15,12 +15,24 @@ class EventCounter final : public AnswerTable {
       : AnswerTable(std::move(out), metadata), request_(std::move(request)) {}
   bool wants_order() const override { return false; }
   Result<void> add(const TypedRecord& record) override {
-    if (record.event->id >= by_id_.size()) by_id_.resize(record.event->id + 1);
-    by_id_[record.event->id] = {record.event, by_id_[record.event->id].second + 1};
+    add(*record.event, 1);
     return {};
+  }
+  std::vector<CountWish> count_wishes(CountedBy who) const override {
+    std::vector<CountWish> wishes;
+    if (who != CountedBy::Database) return wishes;
+    for (const EventFormat& event : metadata_.formats.all()) wishes.push_back({.event = &event, .field = "", .by = ""});
+    return wishes;
+  }
+  void take_counts(const EventFormat& event, std::span<const CountedBucket> buckets, std::uint64_t) override {
+    for (const CountedBucket& bucket : buckets) add(event, bucket.hits);
   }
 
  private:
+  void add(const EventFormat& event, std::uint64_t records) {
+    if (event.id >= by_id_.size()) by_id_.resize(event.id + 1);
+    by_id_[event.id] = {&event, by_id_[event.id].second + records};
+  }
   struct Row {
     std::string event;
     std::uint64_t records = 0;

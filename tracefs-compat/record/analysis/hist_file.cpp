@@ -34,6 +34,12 @@ std::optional<double> value_of(const HistFileColumn& column, std::string_view te
   return value;
 }
 
+// The same in 64 bits; 0: it is no whole number.
+std::uint64_t whole_of(const HistFileColumn& column, std::string_view text) {
+  if (text.starts_with('-')) return ~hist_number(text.substr(1)).value_or(0) + 1;
+  return hist_number(text, column.modifier == "hex" ? 16 : 10).value_or(0);
+}
+
 // Takes the text up to `separator` off the front; all of it if there is none.
 std::string_view take(std::string_view& text, std::string_view separator) {
   const std::size_t end = text.find(separator);
@@ -168,6 +174,7 @@ void read_values(std::string_view text, const HistFileTable& table, HistFileRow&
   for (const HistFileColumn& column : table.values) {
     const auto value = behind(column.is_statistic() ? column.name + " (" + column.modifier + "):" : column.name + ':');
     row.values.push_back(value ? value_of(column, *value) : std::nullopt);
+    row.wholes.push_back(value ? whole_of(column, *value) : 0);
   }
 }
 
@@ -177,6 +184,7 @@ void read_row(std::string_view text, HistFileTable& table) {
   if (end == std::string_view::npos || end < 2) return;
   HistFileRow row;
   if (!read_keys(text.substr(2, end - 2), table, row)) return;
+  row.head = text.substr(0, end + 1);
   read_values(text.substr(end + 1), table, row);
   table.rows.push_back(std::move(row));
 }

@@ -40,6 +40,8 @@ struct HistFileRow {
   std::uint64_t hits = 0;
   std::uint64_t at_least = 0;                 // of these the key's own; less than `hits` in some rows of `top=N` alone
   std::vector<std::optional<double>> values;  // by HistFileTable::values; nullopt: no number is shown
+  std::vector<std::uint64_t> wholes;  // the same, exactly, in 64 bits (two's complement); 0: it is no whole number
+  std::string head;                   // the keys as they stand there: "{ fd:          3 }"
 };
 
 struct HistFileTable {

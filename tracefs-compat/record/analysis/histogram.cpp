@@ -20,11 +20,11 @@ std::size_t cell_of(std::uint64_t value) {
 }
 
 // The sum lies between hits * from and hits * to: 64 bits of it tell it, if these are not further apart.
-double whole_sum(std::uint64_t from, std::uint64_t to, std::uint64_t hits, std::uint64_t sum) {
-  using Wide = unsigned __int128;
+using Wide = unsigned __int128;
+Wide whole_sum(std::uint64_t from, std::uint64_t to, std::uint64_t hits, std::uint64_t sum) {
   const Wide least = Wide{hits} * from, width = Wide{hits} * (to - from);
-  if (width >> 64 != 0) return static_cast<double>(least + width / 2);
-  return static_cast<double>(least + (sum - static_cast<std::uint64_t>(least)));
+  if (width >> 64 != 0) return least + width / 2;
+  return least + (sum - static_cast<std::uint64_t>(least));
 }
 
 // The largest number of a cell.
@@ -50,7 +50,7 @@ std::uint64_t& Histogram::cell_for(std::uint64_t value) {
 void Histogram::add(std::uint64_t value) {
   ++cell_for(value);
   ++count_;
-  sum_ += static_cast<double>(value);
+  sum_ += value;
   min_ = std::min(min_, value);
   max_ = std::max(max_, value);
 }
@@ -70,7 +70,7 @@ std::size_t Histogram::growth(std::uint64_t value) const {
   return (cell < first_ ? first_ - cell : cell >= end ? cell + 1 - end : 0) * sizeof cells_[0];
 }
 
-double Histogram::mean() const { return count_ ? sum_ / static_cast<double>(count_) : 0; }
+double Histogram::mean() const { return count_ ? static_cast<double>(sum_) / static_cast<double>(count_) : 0; }
 
 std::uint64_t Histogram::percentile(double percent) const {
   const auto wanted = static_cast<std::uint64_t>(std::ceil(percent / 100 * static_cast<double>(count_)));

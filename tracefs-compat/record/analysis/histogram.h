@@ -36,7 +36,7 @@ class Histogram {
   std::vector<std::uint64_t> cells_;  // 64 to a power of two; from the smallest number's to the largest one's
   std::size_t first_ = 0;             // the cell of cells_[0]
   std::uint64_t count_ = 0, min_ = ~0ull, max_ = 0;
-  double sum_ = 0;
+  unsigned __int128 sum_ = 0;  // exact, so it does not depend on the order of the numbers
 };
 
 }  // namespace kevt::record

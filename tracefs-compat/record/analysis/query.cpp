@@ -37,8 +37,8 @@ std::optional<Moment> parse_moment(std::string_view text) {
 // A moment behind the first record needs the first record, whatever it is of.
 QueriedReader::QueriedReader(RecordReader& reader, Query query) : reader_(reader), query_(std::move(query)) {
   const auto ns = [](const std::optional<Moment>& moment) { return moment ? std::optional(moment->ns) : std::nullopt; };
-  const bool needs_first = (query_.from && query_.from->is_relative) || (query_.to && query_.to->is_relative);
-  if (needs_first) {
+  needs_first_ = (query_.from && query_.from->is_relative) || (query_.to && query_.to->is_relative);
+  if (needs_first_) {
     reader_.narrow({});
     return;
   }
@@ -75,6 +75,12 @@ bool QueriedReader::keeps(const TypedRecord& record) {
   else if (kept_.size() < kMostThreads)
     kept_.insert(record.thread());
   return is_kept;
+}
+
+// The first records of many are those that are read.
+Result<bool> QueriedReader::give_counts(RecordWriter& to) {
+  if (needs_first_ || query_.limit != ~0ull) return false;
+  return reader_.give_counts(to);
 }
 
 void QueriedReader::rewind() {

@@ -36,6 +36,7 @@ class QueriedReader final : public RecordReader {
   bool next(TypedRecord& record) override;
   const std::vector<std::string>& problems() const override { return reader_.problems(); }
   void rewind() override;
+  Result<bool> give_counts(RecordWriter& to) override;
   bool is_of_one_instance() const { return query_.instance.has_value(); }
   std::uint64_t scanned() const { return scanned_; }
 
@@ -45,6 +46,7 @@ class QueriedReader final : public RecordReader {
 
   RecordReader& reader_;
   Query query_;
+  bool needs_first_ = false;  // the first record, from which moments count
   std::optional<std::uint64_t> first_ns_;
   std::uint64_t given_ = 0, scanned_ = 0;
   std::unordered_set<std::uint64_t> kept_;  // threads whose newest record was kept (TypedRecord::thread())

@@ -17,22 +17,29 @@ class ValueHistogram final : public AnswerTable {
       : AnswerTable(std::move(out), metadata), request_(std::move(request)) {}
   bool wants_order() const override { return false; }
   // Whole numbers can be counted at the hit; texts would be cut there.
-  std::vector<CountWish> count_wishes() const override {
+  std::vector<CountWish> count_wishes(CountedBy who) const override {
     std::vector<CountWish> wishes;
     for (const EventFormat& event : metadata_.formats.all()) {
       if (!has_value(event)) continue;
-      const auto by = request_.by ? counted_key(event, *request_.by) : std::string();
-      if (!is_whole_number(event, request_.value.field) || !by) return {};
-      wishes.push_back({&event, request_.value.field, *by});
+      const auto by = request_.by ? counted_key(event, *request_.by, who) : std::string();
+      const auto value = who == CountedBy::Database                     ? counted_key(event, request_.value, who)
+                         : is_whole_number(event, request_.value.field) ? std::optional(request_.value.field)
+                                                                        : std::nullopt;
+      if (!value || !by) return {};
+      wishes.push_back({&event, *value, *by});
     }
     return wishes;
   }
   void take_counts(const EventFormat& event, std::span<const CountedBucket> buckets, std::uint64_t dropped) override {
     dropped_ += dropped;
     for (const CountedBucket& bucket : buckets) {
-      Group& group = group_of(key_of(event, bucket), bucket.from);
       const Field* const field = event.find(request_.value.field);
-      if (field->is_signed && static_cast<std::int64_t>(bucket.from) < 0)
+      const bool is_text = field ? field->kind != FieldKind::Number : request_.value.field == "comm";
+      Group& group = group_of(key_of(event, bucket), is_text ? 0 : bucket.from);
+      const bool is_signed = field ? field->is_signed : request_.value.field == "pid";
+      if (is_text)
+        group.texts.add(shown(std::string(bucket.text)), bucket.hits);
+      else if (is_signed && static_cast<std::int64_t>(bucket.from) < 0)
         group.negative += bucket.hits;
       else
         group.numbers.add_cell(bucket.from, bucket.to, bucket.hits, bucket.sum);
@@ -64,17 +71,20 @@ class ValueHistogram final : public AnswerTable {
     return field && field->kind == FieldKind::Number && !field->is_float && field->items() == 1;
   }
   // What a histogram calls the key; nullopt: it can have none like it.
-  static std::optional<std::string> counted_key(const EventFormat& event, const ValueName& by) {
+  static std::optional<std::string> counted_key(const EventFormat& event, const ValueName& by, CountedBy who) {
     if (!by.event.empty() && !is_named(event, by.event)) return std::nullopt;
     if (is_whole_number(event, by.field)) return by.field;
-    if (event.find(by.field)) return std::nullopt;
+    if (const Field* const field = event.find(by.field)) {
+      const bool is_text = field->kind == FieldKind::Text || field->kind == FieldKind::DynamicText;
+      return is_text && who == CountedBy::Database ? std::optional(by.field) : std::nullopt;
+    }
     if (by.field == "pid" || by.field == "cpu" || by.field == "comm") return "common_" + by.field;
     return std::nullopt;
   }
   std::string key_of(const EventFormat& event, const CountedBucket& bucket) {
     if (!request_.by) return "";
     const Field* const field = event.find(request_.by->field);
-    if (!field && request_.by->field == "comm") return std::string(bucket.by_text);
+    if (field ? field->kind != FieldKind::Number : request_.by->field == "comm") return std::string(bucket.by_text);
     if (!field || field->is_signed) return std::to_string(static_cast<std::int64_t>(bucket.by));
     return number_key(*request_.by, event, bucket.by, key_styles_);
   }

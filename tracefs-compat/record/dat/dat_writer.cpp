@@ -26,6 +26,7 @@
 
 #include "common/error.h"
 #include "common/page.h"
+#include "common/writer_lock.h"
 #include "tracefs-compat/record/dat/dat7.h"
 #include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/recording_formats.h"
@@ -81,7 +82,9 @@ Result<void> DatWriter::start() {
   Metadata known = metadata_;
   if (window_pages_) known.new_identity = {};
   head_ = dat6_head(known, as_is, room_, table);
-  return file_.write_at(0, head_.bytes);
+  KEVT_TRY(file_.write_at(0, head_.bytes));
+  has_writer_lock_ = take_writer_lock(file_.fd());
+  return file_.write_at(head_.metadata_at, fitting(noted_text(), room_.metadata));
 }
 
 // As large as the file system lets a file be; with a window a few times its size.
@@ -231,7 +234,9 @@ Result<void> DatWriter::write_texts() {
 // A flight recorder's records go while it is written: nobody may take it for a recording that only grows, so it has its
 // identity when it is finished.
 std::string DatWriter::noted_text() const {
-  return window_pages_ ? metadata_text(metadata_, {}) : metadata_text(metadata_);
+  std::string text = window_pages_ ? metadata_text(metadata_, {}) : metadata_text(metadata_);
+  if (has_writer_lock_) text.insert(kMetadataHead.size(), kWriterLockLine);
+  return text;
 }
 
 // One CPU's line: what the file has of it, and nothing that it has not.

@@ -84,6 +84,7 @@ class DatWriter final : public RecordWriter {
   std::vector<Lane> lanes_;
   std::uint64_t bytes_ = 0;
   std::size_t known_comms_ = 0, known_symbols_ = 0;
+  bool has_writer_lock_ = false;
 };
 
 }  // namespace kevt::record

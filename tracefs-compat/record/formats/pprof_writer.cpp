@@ -94,7 +94,9 @@ class PprofWriter final : public RecordWriter {
     paths_.add(record);
     return {};
   }
-  std::vector<CountWish> count_wishes() const override { return FoldedPaths::wishes(metadata_); }
+  std::vector<CountWish> count_wishes(CountedBy by) const override {
+    return by == CountedBy::Histogram ? FoldedPaths::wishes(metadata_) : std::vector<CountWish>();
+  }
   void take_stacks(std::span<const CountedStack> stacks, std::uint64_t dropped) override {
     paths_.add(stacks, dropped);
   }
