@@ -38,6 +38,7 @@ constexpr std::uint64_t kToBeginNs = 60'000'000'000;  // a host that has not beg
 constexpr std::uint64_t kToEndNs = 60'000'000'000;    // behind the time that it traces
 constexpr std::uint64_t kToStopNs = 20'000'000'000;
 constexpr std::uint64_t kToShipNs = 30'000'000'000;
+constexpr std::uint32_t kMostOfRequestS = 60;
 
 Result<std::string> random_id() {
   std::uint32_t bits = 0;
@@ -76,10 +77,11 @@ class Giving {
 
   std::int64_t begin_within_ns() const { return static_cast<std::int64_t>(options_.begin_within * 1e9); }
   Result<void> find_hosts(const fleet::Selector& selector);
-  Result<void> publish(const fleet::Order& order);
+  Result<fleet::SignedText> signed_by_us(const fleet::Order& order) const;
   void take_answers();
   bool is_over(std::uint64_t now) const;
   void stop();
+  void tell_to_stop();
   void tell(const Error& error);
   static void pause();
 
@@ -91,6 +93,9 @@ class Giving {
   fleet::Order order_;
   std::map<std::string, Host> hosts_;
   std::uint64_t begun_ = 0, stopped_ = 0;  // ns of now_ns(); 0: not yet
+  fleet::Order stop_;
+  fleet::SignedText signed_stop_;
+  std::vector<fleet::Server*> untold_;  // those that do not have the stop yet
   std::string told_;
 };
 
@@ -128,20 +133,19 @@ Result<void> Giving::find_hosts(const fleet::Selector& selector) {
   return {};
 }
 
-Result<void> Giving::publish(const fleet::Order& order) {
+Result<fleet::SignedText> Giving::signed_by_us(const fleet::Order& order) const {
   fleet::SignedText signed_text{.text = text_of(order), .signature = {}};
   if (signed_text.text.size() > fleet::kMostOfOrder)
     return std::unexpected(Error("the script is too long for an order"));
   signed_text.signature = KEVT_TRY(fleet::sign(key_, signed_text.text));
-  for (const auto& server : servers_) KEVT_TRY(fleet::put_order(*server, order, signed_text));
-  return {};
+  return signed_text;
 }
 
 Result<void> Giving::give() {
   const std::string& path = options_.files.front();
   const auto file = KEVT_TRY(open_regular(path));
   order_.script = KEVT_TRY(read_to_end(file.get(), path, fleet::kMostOfOrder));
-  KEVT_TRY(fleet::check_script(order_.script));
+  KEVT_TRY(fleet::check_script(order_.script, fleet::Compiled::Accepted));  // hosts may refuse one
   const auto selector = KEVT_TRY(fleet::Selector::parse(options_.on));
   const auto config = KEVT_TRY(fleet::read_config());
   key_ = KEVT_TRY(fleet::read_sign_key(config));
@@ -152,21 +156,47 @@ Result<void> Giving::give() {
   order_.begin_before = order_.serial + begin_within_ns();
   order_.on = options_.on;
   order_.milliseconds = std::max<std::uint64_t>(1, static_cast<std::uint64_t>(options_.seconds * 1000));
+  const fleet::SignedText signed_text = KEVT_TRY(signed_by_us(order_));
   begun_ = now_ns();
-  return publish(order_);
+  session::catch_interrupts();
+  for (const auto& server : servers_)
+    server->limit({.most_s = kMostOfRequestS, .is_stopped = &session::is_interrupted});
+  Result<void> done;
+  for (const auto& server : servers_)
+    if (done) done = fleet::put_order(*server, order_, signed_text);
+  if (done) return {};
+  // Nobody waits for those that have it already. Whether the last one has it is not known.
+  session::forget_interrupt();
+  for (stop(); !untold_.empty() && now_ns() - stopped_ < kToStopNs && !session::is_interrupted(); tell_to_stop())
+    pause();
+  return done;
 }
 
-// Ctrl-C: what was asked for ends, and hosts say what they have.
+// Ctrl-C: what was asked for ends, and hosts say what they have. A host that looks much later finds both orders.
 void Giving::stop() {
   stopped_ = now_ns();
-  fleet::Order stop = order_;
-  stop.script.clear();
-  stop.milliseconds = 0;
-  stop.stops = order_.serial;
-  stop.serial = utc_ns();
-  stop.begin_before = stop.serial + begin_within_ns();
-  if (auto told = publish(stop); !told) return tell(told.error());
-  report_.status("hosts are told to stop; Ctrl-C again ends without their answers");
+  stop_ = order_;
+  stop_.script.clear();
+  stop_.milliseconds = 0;
+  stop_.stops = order_.serial;
+  stop_.serial = utc_ns();
+  stop_.begin_before = stop_.serial + fleet::kLongestToBeginNs;
+  auto signed_stop = signed_by_us(stop_);
+  if (!signed_stop) return tell(signed_stop.error());
+  signed_stop_ = *std::move(signed_stop);
+  for (const auto& server : servers_) untold_.push_back(server.get());
+  tell_to_stop();
+}
+
+// Servers that do not answer are told again.
+void Giving::tell_to_stop() {
+  if (untold_.empty()) return;
+  std::erase_if(untold_, [this](fleet::Server* server) {
+    const auto told = fleet::put_order(*server, stop_, signed_stop_);
+    if (!told) tell(told.error());
+    return told.has_value();
+  });
+  if (untold_.empty()) report_.status("hosts are told to stop; Ctrl-C again ends without their answers");
 }
 
 void Giving::take_answers() {
@@ -191,19 +221,19 @@ bool Giving::is_over(std::uint64_t now) const {
   const std::uint64_t since = now - begun_;
   return std::ranges::all_of(hosts_, [&](const auto& one) {
     const auto& answer = one.second.answer;
-    if (!answer) return since > kToBeginNs || stopped_ != 0;
+    if (!answer) return since > kToBeginNs;
     return is_final(answer->state) || since > kToBeginNs + order_.milliseconds * 1'000'000 + kToEndNs;
   });
 }
 
 void Giving::wait() {
-  session::catch_interrupts();
   for (take_answers(); !is_over(now_ns()); take_answers()) {
     if (session::is_interrupted()) {
       if (stopped_) return;
-      stop();
       session::forget_interrupt();
+      stop();
     }
+    tell_to_stop();
     pause();
   }
 }

@@ -41,6 +41,8 @@ constexpr std::size_t kMostAtOnce = 4;      // orders
 constexpr std::size_t kMostSeen = 1 << 16;  // orders that are not ours, in memory
 constexpr std::size_t kMostWords = 2048;    // bytes of an answer
 constexpr unsigned kMostUnsigned = 16;      // orders without a good signature that are answered in a look
+constexpr std::size_t kMostUnsent = 1024;   // answers to these that wait
+constexpr std::uint32_t kMostOfRequestS = 30;
 constexpr std::int64_t kPresenceNs = 60'000'000'000;
 constexpr std::int64_t kStepNs = 100'000'000;
 constexpr std::int64_t kPatienceNs = 15'000'000'000;  // with recordings that are to end
@@ -112,7 +114,7 @@ class Obeying {
         book_(std::move(book)),
         options_(options),
         report_(report),
-        folder_(options.files.front()),
+        folder_(book_.folder()),
         host_(options.host.empty() ? own_host() : fleet::plain_host(options.host)) {}
 
   void go();
@@ -133,8 +135,8 @@ class Obeying {
   std::uint64_t every_ns() const { return static_cast<std::uint64_t>(options_.every * 1e9); }
   std::string recording(const std::string& id) const { return folder_ + "/" + id + ".dat"; }
   Result<void> look();
-  void take(std::uint64_t which, const fleet::SignedText& signed_text);
-  Result<fleet::Order> judge(const fleet::SignedText& signed_text, std::string& signer);
+  void take(std::uint64_t which, const fleet::SignedText& signed_text, const std::string& keys);
+  static Result<fleet::Order> judge(const fleet::SignedText& signed_text, const std::string& keys, std::string& signer);
   void begin(const fleet::Order& order);
   void stop(std::int64_t serial);
   void watch();
@@ -175,24 +177,25 @@ void Obeying::answer(std::int64_t serial, AnswerState state, std::string words, 
   unsent_[serial] = std::move(one);
 }
 
-// Nothing of an order is looked at before its signature. Of an order that is for other hosts or fleets nothing is said.
-Result<fleet::Order> Obeying::judge(const fleet::SignedText& signed_text, std::string& signer) {
-  const std::string keys = KEVT_TRY(fleet::read_trusted_keys(config_));
+// Nothing that an order says is done before its signature is found good. The keys are those of now: who is not trusted
+// any more is not obeyed.
+Result<fleet::Order> Obeying::judge(const fleet::SignedText& signed_text, const std::string& keys,
+                                    std::string& signer) {
   signer = KEVT_TRY(fleet::find_signer(keys, signed_text.text, signed_text.signature));
   return fleet::parse_order(signed_text.text);
 }
 
-void Obeying::take(std::uint64_t which, const fleet::SignedText& signed_text) {
+void Obeying::take(std::uint64_t which, const fleet::SignedText& signed_text, const std::string& keys) {
   if (seen_.size() >= kMostSeen) seen_.clear();
   seen_.insert(which);
   std::string signer;
-  const auto order = judge(signed_text, signer);
+  const auto order = judge(signed_text, keys, signer);
   if (!order) {
+    if (unsigned_told_++ >= kMostUnsigned) return;
+    report_.error("an order is refused: " + order.error().message());
     // The serial of a text that is not signed tells whose question it answers, and nothing else.
     const auto claimed = fleet::parse_order(signed_text.text);
-    if (unsigned_told_ < kMostUnsigned) report_.error("an order is refused: " + order.error().message());
-    if (claimed && claimed->fleet == server_.database() && !book_.has(claimed->serial) &&
-        unsigned_told_++ < kMostUnsigned)
+    if (claimed && claimed->fleet == server_.database() && !book_.has(claimed->serial) && unsent_.size() < kMostUnsent)
       refuse(claimed->serial, order.error().message());
     return;
   }
@@ -201,12 +204,17 @@ void Obeying::take(std::uint64_t which, const fleet::SignedText& signed_text) {
       !selector->fits(host_, config_.labels))
     return;
   auto fits = fleet::is_timely(*order, utc_ns());
-  if (fits && order->stops == 0) fits = fleet::check_script(order->script);
+  const auto compiled = config_.accepts_compiled ? fleet::Compiled::Accepted : fleet::Compiled::Refused;
+  if (fits && order->stops == 0) fits = fleet::check_script(order->script, compiled);
+  if (fits && book_.may_have_forgotten(*order))
+    fits = std::unexpected(Error("it is too late to begin with it: the clock was set back", ETIME));
   if (fits && order->stops == 0 && running_.size() >= kMostAtOnce)
     fits = std::unexpected(Error(fmt::format("{} orders are carried out here at the moment", kMostAtOnce), EBUSY));
-  // What is refused is in the book, too: a host that has said no does not change its mind.
+  // What is refused is in the book, too: a host that has said no to a good signature does not change its mind.
+  const bool is_news = !book_.has(order->stops);
   if (auto noted = book_.begin(*order); !noted) fits = noted;
   unsent_.erase(order->serial);  // what was to be said of a text without a signature that has its number
+  if (fits && order->stops != 0 && is_news) return refuse(order->stops, "it was stopped before it began");
   if (fits && order->stops != 0) return stop(order->stops);
   if (!fits) {
     refuse(order->serial, fits.error().message());
@@ -237,6 +245,7 @@ void Obeying::stop(std::int64_t serial) {
 }
 
 void Obeying::conclude(std::int64_t serial, const std::string& id, std::string_view words, bool is_well) {
+  for (const char* ending : {".kev", ".kevo"}) ::unlink((folder_ + "/" + id + ending).c_str());
   const auto outcome = outcome_of(recording(id));
   const bool has_totals = outcome && outcome->totals;
   answer(serial, is_well && has_totals ? AnswerState::Ended : AnswerState::Failed, std::string(words),
@@ -284,9 +293,15 @@ void Obeying::watch_adopted() {
 
 Result<void> Obeying::look() {
   unsigned_told_ = 0;
+  std::string keys;
   for (const std::uint64_t which : KEVT_TRY(fleet::open_orders(server_, utc_ns()))) {
+    if (session::is_interrupted()) break;
     if (seen_.contains(which)) continue;
-    if (const auto signed_text = KEVT_TRY(fleet::find_order(server_, which))) take(which, *signed_text);
+    if (keys.empty()) {
+      config_ = KEVT_TRY(fleet::read_config());
+      keys = KEVT_TRY(fleet::read_trusted_keys(config_));
+    }
+    if (const auto signed_text = KEVT_TRY(fleet::find_order(server_, which))) take(which, *signed_text, keys);
   }
   return {};
 }
@@ -336,6 +351,7 @@ void Obeying::go() {
     const timespec step = {0, kStepNs};
     nanosleep(&step, nullptr);
   }
+  server_.limit({.most_s = kMostOfRequestS, .is_stopped = nullptr});  // what is left is said quickly, or not
   for (auto& [serial, one] : running_) {
     one.is_stopped = true;
     one.child.stop();
@@ -365,6 +381,7 @@ int obey(Servers& servers, const FleetOptions& options, const Reporter& report) 
   if (!book) return fail(book.error());
   if (auto schema = fleet::check_schema(server); !schema) return fail(schema.error());
   session::catch_interrupts();
+  server.limit({.most_s = kMostOfRequestS, .is_stopped = &session::is_interrupted});
   report.status(fmt::format("{} obeys orders of {}{}{}", host, server.database(), config->labels.empty() ? "" : " for ",
                             text_of(config->labels)));
   Obeying(server, std::move(*config), std::move(*book), options, report).go();

@@ -108,11 +108,11 @@ class ClickHouse:
     def address(self, database="kev"):
         return f"ch+http://127.0.0.1:{self.port}/{database}"
 
-    def ask(self, sql):
+    def ask(self, sql, timeout=30):
         """The answer as text."""
         request = urllib.request.Request(f"http://127.0.0.1:{self.port}/", data=sql.encode())
         try:
-            with urllib.request.urlopen(request, timeout=30) as answer:
+            with urllib.request.urlopen(request, timeout=timeout) as answer:
                 return answer.read().decode()
         except urllib.error.HTTPError as error:
             raise AssertionError(error.read().decode()) from None
@@ -139,6 +139,7 @@ class Proxy:
     "half"        the server gets half of the body, then both ends are cut
     "no answer"   the server gets all of it; its answer is thrown away, and the client is cut off
     "error"       the server gets nothing, and the client the answer that something went wrong
+    "slow"        the server gets nothing, and the client the begin of an answer that takes hours
 
     `bodies`: what the client has asked, one after the other.
     """
@@ -182,6 +183,11 @@ class Proxy:
         if what == "error":
             client.sendall(b"HTTP/1.1 500 Internal Server Error\r\nContent-Length: 28\r\n\r\nDB::Exception: out of luck\r\n")
             return True
+        if what == "slow":
+            client.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 100000\r\n\r\n")
+            while True:
+                client.sendall(b"x")
+                time.sleep(0.2)  # until the client has enough of it
         server.sendall(head + (body[:length // 2] if what == "half" else body))
         if what == "half":
             return False

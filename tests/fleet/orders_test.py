@@ -13,7 +13,7 @@ import unittest
 from kevtest import KEVTRACE, plain
 
 import clickhouse
-from clickhouse import ClickHouse
+from clickhouse import ClickHouse, Proxy
 
 SCRIPT = """target comm {comm}
 p:opened libc:open64 path=+0(%di):string
@@ -58,18 +58,22 @@ class Host:
     """A host of its own: labels, a folder for recordings, `fleet obey`, and `fleet ship --follow`. `sees_all`: it sees
     the test's program; else it has a program and numbers of processes of its own."""
 
-    def __init__(self, test, name, labels, trust, sees_all):
+    def __init__(self, test, name, labels, trust, sees_all, more=()):
         self.test, self.name, self.folder = test, name, test.path(name)
         os.makedirs(self.folder, mode=0o700)
         self.config = test.path(name + ".conf")
-        with open(self.config, "w") as file:
-            file.write("".join(f"label {one}\n" for one in labels) + f"trust {trust}\n")
+        self.configure(*(f"label {one}" for one in labels), f"trust {trust}", *more)
         self.processes, self.inside = [], []
         if not sees_all:
             self.begin_inside()
         self.obeying = self.obey()
         self.start("ship", test.address, self.folder, "--follow", "--every", "0.3", "--as", name)
         test.addCleanup(self.end)
+
+    def configure(self, *lines):
+        with open(self.config + ".new", "w") as file:
+            file.writelines(line + "\n" for line in lines)
+        os.rename(self.config + ".new", self.config)
 
     def begin_inside(self):
         """Its first process is the program, by whose number in our namespace others enter."""
@@ -153,8 +157,8 @@ class OrdersTest(unittest.TestCase):
         self.assertEqual(got, status, err.decode() + out.decode())
         return out.decode(), err.decode()
 
-    def host(self, name, *labels, sees_all=True):
-        host = Host(self, name, labels, self.key + ".pub", sees_all)
+    def host(self, name, *labels, sees_all=True, more=()):
+        host = Host(self, name, labels, self.key + ".pub", sees_all, more)
         until(lambda: name in self.kevtrace("fleet", "hosts", self.address)[0])
         return host
 
@@ -296,10 +300,107 @@ class OrdersTest(unittest.TestCase):
         self.addCleanup(asker.stderr.close)
         until(lambda: "running" in self.server.ask(f"SELECT state FROM {self.database}.kevt_answers"))
         # Also when it is too late to begin with the order.
+        began = time.time_ns()
         until(lambda: int(self.server.ask(f"SELECT max(begin_before) FROM {self.database}.kevt_wanted")) < time.time_ns())
         asker.send_signal(signal.SIGINT)
         self.assertEqual(asker.wait(90), 0, host.log())
+        # A host that looks much later is told, too.
+        self.assertGreater(int(self.server.ask(f"SELECT max(begin_before) FROM {self.database}.kevt_wanted")), began + 23 * 3600 * SECOND)
         self.assertRegex(asker.stdout.read(), r"^web1: ended: stopped: hits \d+ = recorded [1-9]\d* .* records are shipped\n$")
+
+    def test_an_order_that_was_stopped_before_a_host_has_looked(self):
+        text, serial = self.text()
+        stop, number = self.text(stop=serial)
+        self.put(text, self.sign(text), serial)
+        self.put(stop, self.sign(stop), number)
+        host = self.host("web1")
+        self.assertIn("stopped before it began", self.answer(serial, "refused"))
+        text, serial = self.text()
+        self.put(text, self.sign(text), serial)
+        self.answer(serial, "ended")
+        self.assertEqual(len(host.recordings()), 1)
+
+    def two_servers(self):
+        """Another server, and the names of a host that is on this one and of one that is on the other."""
+        other = ClickHouse(self.server.program, self.path("other"))
+        self.addCleanup(other.stop)
+        self.address = f"ch+http://127.0.0.1:{self.server.port},127.0.0.1:{other.port}/{self.database}"
+        self.kevtrace("fleet", "init", self.address)
+        for number in range(16):
+            self.host(f"web{number}")
+            here, there = (one.ask(f"SELECT host FROM {self.database}.kevt_hosts").split() for one in (self.server, other))
+            if here and there:
+                return other, here[0], there[0]
+        self.fail("all hosts are on one server")
+
+    def ask_for_long(self, host):
+        asker = subprocess.Popen([KEVTRACE, "fleet", "run", self.address, self.script, "--on", "host=" + host, "-d", "600"], text=True,
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE, env={**os.environ, "KEVTRACE_FLEET": self.asker})
+        for one in (asker.stdout.close, asker.stderr.close, asker.wait, asker.kill):
+            self.addCleanup(one)
+        return asker
+
+    def test_ctrl_c_reaches_the_servers_that_answer(self):
+        other, _, host = self.two_servers()
+        asker = self.ask_for_long(host)
+        until(lambda: "running" in other.ask(f"SELECT state FROM {self.database}.kevt_answers"))
+        self.server.kill()
+        try:
+            asker.send_signal(signal.SIGINT)
+            self.assertEqual(asker.wait(90), 0)
+        finally:
+            self.server.start()
+        self.assertIn("ended: stopped: hits", asker.stdout.read())
+
+    def test_an_order_that_cannot_reach_all_servers_is_stopped(self):
+        other, host, _ = self.two_servers()
+        other.ask(f"DROP TABLE {self.database}.kevt_wanted")
+        asker = self.ask_for_long(host)
+        until(lambda: "\\nstop " in self.server.ask(f"SELECT text FROM {self.database}.kevt_wanted FORMAT TSV"))
+        asker.send_signal(signal.SIGINT)  # it would try for some time to tell the other server
+        self.assertEqual(asker.wait(90), 1)
+        self.assertIn("kevt_wanted", asker.stderr.read())
+
+    def test_a_slow_server_does_not_hold_it(self):
+        proxy = Proxy(self.server.port, lambda head: "slow" if b"kevt_wanted" in proxy.bodies[-1] else None)
+        self.addCleanup(proxy.close)
+        self.address = proxy.address(self.database)
+        host = Host(self, "web1", (), self.key + ".pub", True)
+        until(lambda: any(b"kevt_wanted" in body for body in proxy.bodies))
+        host.obeying.send_signal(signal.SIGTERM)
+        self.assertEqual(host.obeying.wait(60), 0)
+
+    def test_who_is_not_trusted_any_more_is_not_obeyed(self):
+        host = self.host("web1")
+        other = make_key(self.path("other.key"))
+        host.configure(f"trust {other}.pub")
+        text, serial = self.text()
+        self.put(text, self.sign(text), serial)
+        self.assertIn("signed by no trusted key", self.answer(serial, "refused"))
+        text, serial = self.text()
+        self.put(text, self.sign(text, other), serial)
+        self.answer(serial, "ended")
+        self.assertEqual(len(host.recordings()), 1)
+
+    def test_texts_without_a_signature_do_not_fill_the_log(self):
+        host = self.host("web1")
+        self.server.ask(f"INSERT INTO {self.database}.kevt_wanted SELECT toInt64(number), {time.time_ns() + 60 * SECOND}, concat('junk', toString(number)), '' "
+                        "FROM system.numbers LIMIT 300")
+        text, serial = self.text()
+        self.put(text, self.sign(text), serial)
+        self.answer(serial, "ended")
+        self.assertEqual(host.log().count("an order is refused"), 16)
+
+    def test_machine_code_is_refused_where_it_is_not_accepted(self):
+        careful, trusting = self.host("web1"), self.host("web2", more=("accept-compiled yes",))
+        compiled = self.path("opens.kevo")
+        self.kevtrace("compile", self.script, "-o", compiled)
+        self.script = compiled
+        got, _ = self.order("--on", "*", "-d", "0.3", status=1)
+        self.assertEqual((got["web1"]["state"], got["web2"]["state"]), ("refused", "ended"), got)
+        self.assertIn("machine code", got["web1"]["words"])
+        self.assertEqual((careful.recordings(), len(trusting.recordings())), ([], 1))
+        self.assertEqual([name for name in os.listdir(trusting.folder) if name.endswith(".kevo")], [])
 
     def test_a_host_that_is_killed_keeps_what_it_has(self):
         host = self.host("web1")

@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/regular_file.h"
+#include "tracefs-compat/fleet/believed.h"
 
 namespace kevt::fleet {
 namespace {
@@ -33,13 +34,11 @@ Result<std::string> read_password(const std::string& path) {
 }
 
 // Who may write to it may name keys, and so have this user run what they like.
+constexpr const char* kPurpose = "says whose orders are obeyed";
+
 Result<std::string> read_believed(const std::string& path) {
   struct stat status = {};
-  auto text = KEVT_TRY(read_whole(path, status));
-  if ((status.st_uid != 0 && status.st_uid != geteuid()) || (status.st_mode & (S_IWGRP | S_IWOTH)))
-    return std::unexpected(Error(
-        path + " says whose orders are obeyed, and others may write to it; chmod 644, as root or this user", EPERM));
-  return text;
+  return read_whole(KEVT_TRY(believed_path(path, kPurpose)), status);
 }
 
 std::string named_file() {
@@ -79,6 +78,8 @@ Result<void> take_line(std::string_view word, const std::string& value, Config& 
     config.keys.password = KEVT_TRY(read_password(value));
   else if (word == "trust")
     config.trusted.push_back(value);
+  else if (word == "accept-compiled" && value == "yes")
+    config.accepts_compiled = true;
   else if (word == "label")
     config.labels.push_back(KEVT_TRY(parse_label(value)));
   else
@@ -87,7 +88,8 @@ Result<void> take_line(std::string_view word, const std::string& value, Config& 
 }
 
 Result<Config> parse_config(const std::string& path, std::string_view text) {
-  Config config{.path = path, .keys = {}, .sign_key = {}, .trusted = {}, .labels = {}};
+  Config config;
+  config.path = path;
   unsigned number = 0;
   for (const auto part : std::views::split(text, '\n')) {
     ++number;
@@ -103,7 +105,7 @@ Result<Config> parse_config(const std::string& path, std::string_view text) {
     if (!is_known)
       return std::unexpected(
           Error(fmt::format("{}, line {}: a line is `ca`, `cert`, `key`, `user`, `password-file`, "
-                            "`sign-key`, `trust` or `label`, and a value",
+                            "`sign-key`, `trust` or `label`, and a value, or `accept-compiled yes`",
                             path, number)));
   }
   return config;
@@ -114,8 +116,13 @@ Result<Config> parse_config(const std::string& path, std::string_view text) {
 Result<Config> read_config() {
   for (const std::string& path : places()) {
     struct stat status = {};
-    auto text = read_whole(path, status);
-    if (text) return parse_config(path, *text);
+    const auto real = believed_path(path, kPurpose);
+    auto text = read_whole(real.value_or(path), status);
+    if (text) {
+      Config config = KEVT_TRY(parse_config(path, *text));
+      if (!real) config.not_believed = real.error().message();
+      return config;
+    }
     if (!named_file().empty() || text.error().errno_value() != ENOENT) return std::unexpected(text.error());
   }
   return Config{};
@@ -136,7 +143,7 @@ Result<std::string> read_trusted_keys(const Config& config) {
   if (config.trusted.empty())
     return std::unexpected(
         Error("nobody is obeyed here: `trust FILE` in fleet.conf names keys (`kevtrace help fleet`)", ENOENT));
-  KEVT_TRY(read_believed(config.path));
+  if (!config.not_believed.empty()) return std::unexpected(Error(config.not_believed, EPERM));
   std::string all;
   for (const std::string& path : config.trusted) all += KEVT_TRY(read_believed(path)) + "\n";
   return all;

@@ -4,9 +4,9 @@
 //
 //   ca FILE   cert FILE   key FILE   user NAME   password-file FILE      what servers are shown (libraries/http.h)
 //   sign-key FILE                                                        our key, which signs orders
-//   trust FILE                                                           keys whose orders are obeyed; any number of
-//   lines label NAME=VALUE                                                     what selectors look at; any number of
-//   lines
+//   trust FILE                                                           keys whose orders are obeyed; several lines
+//   accept-compiled yes                                                  of scripts that are machine code, too
+//   label NAME=VALUE                                                     what selectors look at; several lines
 #pragma once
 
 #include <string>
@@ -19,10 +19,12 @@
 namespace kevt::fleet {
 
 struct Config {
-  std::string path;  // of the file; empty: there is none
+  std::string path;          // of the file; empty: there is none
+  std::string not_believed;  // why it does not say whose orders are obeyed (believed_path); empty: it may
   HttpKeys keys;
   std::string sign_key;              // a file; empty: none
   std::vector<std::string> trusted;  // files
+  bool accepts_compiled = false;
   std::vector<Label> labels;
 };
 

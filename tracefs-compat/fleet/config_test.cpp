@@ -84,7 +84,10 @@ TEST_F(ConfigTest, BelievesOnlyFilesThatOthersCannotWrite) {
   EXPECT_THAT(read_sign_key(*config).error().message(), HasSubstr("chmod 600"));
   write("orders.pub", "public", 0644);
   write("fleet.conf", trust, 0666);
-  EXPECT_THAT(read_trusted_keys(*config).error().message(), HasSubstr("fleet.conf says whose orders are obeyed"));
+  EXPECT_EQ(read_trusted_keys(*config).value_or(""), "public\n") << "what was read was written by nobody else";
+  const auto open_to_all = read_config();
+  ASSERT_TRUE(open_to_all);
+  EXPECT_THAT(read_trusted_keys(*open_to_all).error().message(), HasSubstr("fleet.conf says whose orders are obeyed"));
 }
 
 }  // namespace

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <chrono>
 #include <set>
+#include <utility>
 
 #include "common/clock.h"
 #include "tracefs-compat/fleet/catalogue.h"
@@ -47,6 +48,16 @@ Result<DayOfTable> count_days(Server& server, const std::string& table, std::uin
   return out;
 }
 
+// Orders that nobody may begin with any more, and what hosts have answered. The server takes its time for it.
+Result<void> forget_orders(Server& server, std::uint32_t before) {
+  for (const auto& [table, column] : {std::pair("kevt_wanted", "begin_before"), std::pair("kevt_answers", "at")})
+    KEVT_TRY(
+        server.tell(fmt::format("ALTER TABLE {}.{} DELETE WHERE toYYYYMMDD(toDateTime(intDiv({}, 1000000000), 'UTC'), "
+                                "'UTC') < {}",
+                                server.database(), table, column, before)));
+  return {};
+}
+
 }  // namespace
 
 std::optional<std::uint32_t> parse_day(std::string_view text) {
@@ -78,6 +89,7 @@ Result<Purged> purge_before(Server& server, std::uint32_t day) {
     }
     out.records += found.records;
   }
+  KEVT_TRY(forget_orders(server, day));
   return out;
 }
 

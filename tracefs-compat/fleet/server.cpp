@@ -63,6 +63,8 @@ Result<std::string> Server::post(const std::string& parameters, std::span<const 
   auto answer = client_->post({.url = fmt::format("{}/?{}", url_, parameters),
                                .body = body,
                                .patience_s = kPatienceS,
+                               .most_s = limits_.most_s,
+                               .is_stopped = limits_.is_stopped,
                                .most_of_answer = kMostOfAnswer,
                                .is_repeatable = repeat == Repeat::Allowed});
   if (!answer) return std::unexpected(std::move(answer.error()).while_doing("asking " + url_));

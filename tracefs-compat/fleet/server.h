@@ -18,10 +18,21 @@ class Server {
   // `url`: "https://HOST:PORT". Nothing is asked yet. One thread at a time may use it.
   static Result<Server> make(std::string url, std::string database, const HttpKeys& keys);
   // The same server, for another thread.
-  Result<Server> another() const { return make(url_, database_, keys_); }
+  Result<Server> another() const {
+    auto made = make(url_, database_, keys_);
+    if (made) made->limit(limits_);
+    return made;
+  }
 
   const std::string& database() const { return database_; }
   const std::string& url() const { return url_; }
+
+  // From now on: requests take so long at most (seconds; 0: any time), and end when this says so (nullptr: never).
+  struct Limits {
+    std::uint32_t most_s = 0;
+    bool (*is_stopped)() = nullptr;
+  };
+  void limit(const Limits& limits) { limits_ = limits; }
 
   // The answer of a query, in the format that it names. The server sends it when it is whole: an error never stands in
   // the middle of it.
@@ -42,6 +53,7 @@ class Server {
 
   std::string url_, database_;
   HttpKeys keys_;
+  Limits limits_;
   std::unique_ptr<HttpClient> client_;
 };
 

@@ -22,6 +22,8 @@ struct HttpRequest {
   std::string url;
   std::span<const std::uint8_t> body;
   std::uint32_t patience_s = 0;    // without a byte in either direction
+  std::uint32_t most_s = 0;        // in all; 0: however long it takes
+  bool (*is_stopped)() = nullptr;  // asked now and then: true ends it
   std::size_t most_of_answer = 0;  // bytes; more is an error
   bool is_repeatable = true;       // false: it is sent once; a kept connection that turns out dead would repeat it
 };
@@ -35,7 +37,7 @@ class HttpClient {
  public:
   virtual ~HttpClient() = default;
   // POST. An error: no answer came, and nobody knows whether the server has done it (EMSGSIZE: the answer was too
-  // long; ECONNREFUSED: it was never asked). One request at a time.
+  // long; ECONNREFUSED: it was never asked; ECANCELED: it was stopped). One request at a time.
   virtual Result<HttpAnswer> post(const HttpRequest& request) = 0;
 };
 

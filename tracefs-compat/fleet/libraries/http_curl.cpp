@@ -26,6 +26,11 @@ std::size_t take_bytes(char* bytes, std::size_t, std::size_t count, void* user) 
   return count;
 }
 
+// libcurl asks about once a second, and more often while bytes come.
+int look_for_stop(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
+  return static_cast<const HttpRequest*>(user)->is_stopped() ? 1 : 0;
+}
+
 class CurlClient final : public HttpClient {
  public:
   explicit CurlClient(HttpKeys keys) : keys_(std::move(keys)), curl_(curl_easy_init()) {}
@@ -49,6 +54,7 @@ class CurlClient final : public HttpClient {
     const bool never_asked = done == CURLE_COULDNT_CONNECT || done == CURLE_COULDNT_RESOLVE_HOST ||
                              done == CURLE_SSL_CACERT_BADFILE || done == CURLE_SSL_CERTPROBLEM ||
                              done == CURLE_PEER_FAILED_VERIFICATION;
+    if (done == CURLE_ABORTED_BY_CALLBACK) return std::unexpected(Error("the request was stopped", ECANCELED));
     const std::string_view words = why[0] != 0 ? std::string_view(why.data()) : curl_easy_strerror(done);
     return std::unexpected(
         Error("no answer from the server: " + std::string(words), never_asked ? ECONNREFUSED : ETIMEDOUT));
@@ -80,6 +86,12 @@ class CurlClient final : public HttpClient {
     set(CURLOPT_CONNECTTIMEOUT_MS, kConnectTimeoutMs);
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);  // bytes a second
     set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.patience_s));
+    set(CURLOPT_TIMEOUT, static_cast<long>(request.most_s));
+    if (request.is_stopped != nullptr) {
+      set(CURLOPT_XFERINFOFUNCTION, &look_for_stop);
+      set(CURLOPT_XFERINFODATA, &request);
+      set(CURLOPT_NOPROGRESS, 0L);
+    }
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_3));
     set_text(CURLOPT_CAINFO, keys_.ca);
     if (!keys_.ca.empty()) set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // in place of the machine's list

@@ -60,13 +60,15 @@ Result<std::string> sign_with(std::string_view private_key, std::string_view tex
 struct Block {
   std::string name, bytes;
 };
-// The next PEM block; nullopt: there is none. Text between blocks is left out.
-std::optional<Block> next_block(const Bytes& reader) {
+// The next PEM block; nullopt: there is none. Text between blocks is left out. EINVAL: one is damaged.
+Result<std::optional<Block>> next_block(const Bytes& reader) {
   char *name = nullptr, *header = nullptr;
   unsigned char* bytes = nullptr;
   long size = 0;
   const bool is_there = reader && PEM_read_bio(reader.get(), &name, &header, &bytes, &size) == 1;
+  const bool is_end = ERR_GET_REASON(ERR_peek_last_error()) == PEM_R_NO_START_LINE;
   ERR_clear_error();
+  if (!is_there && !is_end) return std::unexpected(Error("a key is damaged", EINVAL));
   if (!is_there) return std::nullopt;
   Block out{name, std::string(reinterpret_cast<const char*>(bytes), static_cast<std::size_t>(size))};
   OPENSSL_free(name);
@@ -109,7 +111,7 @@ Result<std::string> signer_among(std::string_view public_keys, std::string_view 
   const Bytes reader = reader_of(public_keys);
   bool is_any = false;
   std::string signer;
-  while (const auto block = next_block(reader)) {
+  while (const auto block = KEVT_TRY(next_block(reader))) {
     const Key key = public_key_of(*block);
     if (!is_ed25519(key)) return std::unexpected(Error("a key is no public ed25519 key", EINVAL));
     is_any = true;

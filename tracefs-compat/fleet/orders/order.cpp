@@ -125,9 +125,15 @@ Result<void> is_timely(const Order& order, std::int64_t now_ns) {
   return {};
 }
 
-Result<void> check_script(std::string_view script) {
+Result<void> check_script(std::string_view script, Compiled compiled) {
   std::string text(script);
-  if (script::is_compiled_script(script)) text = KEVT_TRY(script::read_compiled_script(script)).text;
+  const bool is_compiled = script::is_compiled_script(script);
+  if (is_compiled && compiled == Compiled::Refused)
+    return std::unexpected(Error(
+        "a compiled script is machine code, which could do anything here; this host takes one where its fleet.conf "
+        "says `accept-compiled yes`",
+        EPERM));
+  if (is_compiled) text = KEVT_TRY(script::read_compiled_script(script)).text;
   std::vector<grammar::ScriptMistake> mistakes;
   const model::Script read = grammar::parse_script(text, mistakes);
   if (!mistakes.empty()) return std::unexpected(mistake(mistakes.front()));
@@ -143,6 +149,9 @@ Result<void> check_script(std::string_view script) {
   for (const std::size_t line : read.option_lines)
     if (read.options.output && read.lines[line].body_text().starts_with("output"))
       return std::unexpected(of_line(read, line, "where recordings are kept is the host's to say"));
+  for (const std::size_t line : read.option_lines)
+    if (read.options.buffer_kb.value_or(0) > kMostBufferKb && read.lines[line].body_text().starts_with("buffer"))
+      return std::unexpected(of_line(read, line, "an order's buffers are 64M of each CPU at most"));
   if (!read.instances.empty())
     return std::unexpected(of_line(read, read.instances.front().line, "an order has one recording, so no instances"));
   for (const model::ScriptEvent& event : read.events)

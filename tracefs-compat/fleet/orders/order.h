@@ -48,8 +48,11 @@ Result<Order> parse_order(std::string_view text);
 // Whether the host may begin with it now, by its clock. The error says why not.
 Result<void> is_timely(const Order& order, std::int64_t now_ns);
 
-// Whether hosts take the script, which may be compiled: its target is there already (kernel, comm, cgroup, container),
-// and it neither says where files go nor injects. The error names the line.
-Result<void> check_script(std::string_view script);
+// Whether hosts take the script: its target is there already (kernel, comm, cgroup, container), its buffers are no
+// larger than kMostBufferKb, and it neither says where files go nor injects. The error names the line. A compiled one
+// is machine code that may do anything, whatever the text in it says.
+enum class Compiled : std::uint8_t { Refused, Accepted };
+inline constexpr std::uint64_t kMostBufferKb = 64 << 10;  // of each CPU
+Result<void> check_script(std::string_view script, Compiled compiled);
 
 }  // namespace kevt::fleet

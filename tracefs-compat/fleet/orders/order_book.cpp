@@ -3,9 +3,9 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <ranges>
@@ -13,26 +13,22 @@
 #include <utility>
 
 #include "common/regular_file.h"
+#include "tracefs-compat/fleet/believed.h"
 
 namespace kevt::fleet {
 namespace {
 
-constexpr std::string_view kFirstLineOfBook = "kevtrace orders 1";
-constexpr std::int64_t kDayNs = 86'400'000'000'000;
+constexpr std::string_view kFirstLineOfBook = "kevtrace orders 1", kForgotten = "forgotten ";
+constexpr std::int64_t kKeptNs = 86'400'000'000'000;
 constexpr std::size_t kMostOfBook = 64u << 20;
 
 }  // namespace
 
 Result<OrderBook> OrderBook::open(const std::string& folder, std::int64_t now_ns) {
-  struct stat status = {};
-  if (::stat(folder.c_str(), &status) < 0) return std::unexpected(Error::from_errno(folder));
-  if (!S_ISDIR(status.st_mode) || (status.st_uid != 0 && status.st_uid != ::geteuid()) ||
-      (status.st_mode & (S_IWGRP | S_IWOTH)))
-    return std::unexpected(Error(folder + " is no folder that this user alone writes to; chmod 755", EPERM));
   OrderBook book;
-  book.folder_ = folder;
-  book.path_ = folder + "/orders";
-  const std::string lock = folder + "/orders.lock";
+  book.folder_ = KEVT_TRY(believed_path(folder, "holds the book of orders"));
+  book.path_ = book.folder_ + "/orders";
+  const std::string lock = book.folder_ + "/orders.lock";
   book.lock_ = UniqueFd(::open(lock.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
   if (!book.lock_) return std::unexpected(Error::from_errno(lock));
   if (::flock(book.lock_.get(), LOCK_EX | LOCK_NB) < 0)
@@ -43,8 +39,11 @@ Result<OrderBook> OrderBook::open(const std::string& folder, std::int64_t now_ns
     const std::string text = KEVT_TRY(read_to_end(file.get(), book.path_, kMostOfBook));
     KEVT_TRY(book.read(text));
   }
-  std::erase_if(book.entries_,
-                [&](const auto& one) { return one.second.is_done && now_ns - one.second.begin_before > kDayNs; });
+  std::erase_if(book.entries_, [&](const auto& one) {
+    const bool goes = one.second.is_done && now_ns - one.second.begin_before > kKeptNs;
+    if (goes) book.forgotten_ = std::max(book.forgotten_, one.second.begin_before);
+    return goes;
+  });
   return book;
 }
 
@@ -65,6 +64,11 @@ Result<void> OrderBook::read(std::string_view text) {
     if (std::exchange(is_first, false)) continue;
     std::istringstream words{std::string(line)};
     std::int64_t serial = 0;
+    if (line.starts_with(kForgotten)) {
+      std::string word, more;
+      if (!(words >> word >> forgotten_) || (words >> more)) return damaged();
+      continue;
+    }
     Known known;
     std::string state, more;
     if (!(words >> serial >> known.id >> known.begin_before >> state) || (words >> more) ||
@@ -77,7 +81,7 @@ Result<void> OrderBook::read(std::string_view text) {
 }
 
 Result<void> OrderBook::write() const {
-  std::string text = fmt::format("{}\n", kFirstLineOfBook);
+  std::string text = fmt::format("{}\n{}{}\n", kFirstLineOfBook, kForgotten, forgotten_);
   for (const auto& [serial, one] : entries_)
     text += fmt::format("{} {} {} {}\n", serial, one.id, one.begin_before, one.is_done ? "done" : "begun");
   const std::string fresh = path_ + ".new";
@@ -97,6 +101,8 @@ Result<void> OrderBook::write() const {
 
 Result<void> OrderBook::begin(const Order& order) {
   entries_[order.serial] = {.id = order.id, .begin_before = order.begin_before, .is_done = order.stops != 0};
+  if (order.stops != 0)
+    entries_.try_emplace(order.stops, Known{.id = order.id, .begin_before = order.begin_before, .is_done = true});
   return write();
 }
 

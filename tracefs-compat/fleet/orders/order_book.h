@@ -2,7 +2,8 @@
 // after a restart:
 //
 //   kevtrace orders 1
-//   1764300000000000000 3f2a5b6c 1764300600000000000 done        serial, id, begin-before, begun or done
+//   forgotten 1764200000000000000                                serials with no later `begin-before` may have been
+//   here 1764300000000000000 3f2a5b6c 1764300600000000000 done        serial, id, begin-before, begun or done
 //
 // What is done is forgotten a day after its `begin-before`: then it is too late to begin with it.
 #pragma once
@@ -21,12 +22,16 @@ namespace kevt::fleet {
 
 class OrderBook {
  public:
-  // `folder` is there, belongs to this user or root, and nobody else may write to it. One process at a time has a book
-  // open. A book that is damaged is an error: what it forgot would be done again.
+  // `folder` is there, and is believed (believed_path). One process at a time has a book open. A book that is damaged
+  // is an error: what it forgot would be done again.
   static Result<OrderBook> open(const std::string& folder, std::int64_t now_ns);
 
   bool has(std::int64_t serial) const { return entries_.contains(serial); }
-  // Once begin() has returned well, the order is in the file.
+  // Whether the order may have been here: the clock was once so far that it was too late to begin with it.
+  bool may_have_forgotten(const Order& order) const { return order.begin_before <= forgotten_; }
+  const std::string& folder() const { return folder_; }  // its real path
+  // Once begin() has returned well, the order is in the file. One that stops another is done, and so is the other where
+  // it has not begun: it will not.
   Result<void> begin(const Order& order);
   Result<void> end(std::int64_t serial);
 
@@ -48,6 +53,7 @@ class OrderBook {
   std::string folder_, path_;
   UniqueFd lock_;
   std::map<std::int64_t, Known> entries_;
+  std::int64_t forgotten_ = 0;  // the latest `begin-before` of what was forgotten
 };
 
 }  // namespace kevt::fleet

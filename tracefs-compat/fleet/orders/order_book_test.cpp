@@ -57,6 +57,16 @@ TEST_F(OrderBookTest, KnowsAfterARestartWhatWasBegun) {
   EXPECT_EQ(book->begun().front().id, "3f2a5b6c");
 }
 
+TEST_F(OrderBookTest, KnowsWhatWasStoppedBeforeItBegan) {
+  {
+    auto book = open();
+    ASSERT_TRUE(book->begin(order(5, 4)));
+  }
+  const auto book = open();
+  EXPECT_TRUE(book->has(4) && book->has(5));
+  EXPECT_TRUE(book->begun().empty());
+}
+
 TEST_F(OrderBookTest, ForgetsWhatCanNoLongerBegin) {
   {
     auto book = open();
@@ -67,6 +77,39 @@ TEST_F(OrderBookTest, ForgetsWhatCanNoLongerBegin) {
   const auto book = open(kToday + kDay + 2);
   EXPECT_TRUE(book->has(1)) << "it was never answered";
   EXPECT_FALSE(book->has(2));
+  EXPECT_TRUE(book->may_have_forgotten(order(2))) << "also when the clock is set back";
+  Order later = order(3);
+  later.begin_before += 1;
+  EXPECT_FALSE(book->may_have_forgotten(later));
+}
+
+TEST_F(OrderBookTest, KnowsAfterARestartThatItHasForgotten) {
+  {
+    auto book = open();
+    ASSERT_TRUE(book->begin(order(2)));
+    ASSERT_TRUE(book->end(2));
+  }
+  {
+    auto ahead = open(kToday + kDay + 2);
+    Order later = order(9);
+    later.begin_before = kToday + 5 * kDay;
+    ASSERT_TRUE(ahead->begin(later));
+  }
+  const auto book = open();
+  EXPECT_TRUE(book->may_have_forgotten(order(2)));
+}
+
+TEST_F(OrderBookTest, WantsFoldersAboveItThatOthersCannotWriteTo) {
+  const auto inner = folder_ / "inner";
+  std::filesystem::create_directories(inner);
+  chmod(inner.c_str(), 0700);
+  EXPECT_TRUE(OrderBook::open(inner, kToday));
+  chmod(folder_.c_str(), 0777);
+  EXPECT_EQ(OrderBook::open(inner, kToday).error().errno_value(), EPERM);
+  chmod(folder_.c_str(), 01777);
+  EXPECT_TRUE(OrderBook::open(inner, kToday)) << "only its owner may remove it, as in /tmp";
+  std::filesystem::create_symlink(inner, folder_ / "link");
+  EXPECT_EQ(OrderBook::open(folder_ / "link", kToday)->folder(), std::filesystem::canonical(inner));
 }
 
 TEST_F(OrderBookTest, IsOfOneProcess) {

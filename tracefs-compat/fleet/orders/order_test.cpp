@@ -95,7 +95,7 @@ TEST(OrderTest, IsTimelyForAWhile) {
 
 TEST(OrderTest, TakesScriptsThatTouchNothingElse) {
   const auto why = [](const char* script) {
-    const auto checked = check_script(script);
+    const auto checked = check_script(script, Compiled::Accepted);
     return checked ? std::string("it was taken") : checked.error().message();
   };
   EXPECT_EQ(why("target comm nginx\np:open libc:open64\n"), "it was taken");
@@ -104,6 +104,8 @@ TEST(OrderTest, TakesScriptsThatTouchNothingElse) {
   EXPECT_THAT(why("p:open libc:open64\n"), HasSubstr("no target"));
   EXPECT_THAT(why("target program /bin/sh\np:open libc:open64\n"), HasSubstr("line 1 of the script: of many hosts"));
   EXPECT_THAT(why("target pid 1\np:open libc:open64\n"), HasSubstr("line 1"));
+  EXPECT_EQ(why("target kernel\noption buffer 64M\np:a vfs_read\n"), "it was taken");
+  EXPECT_THAT(why("target kernel\noption buffer 65M\np:a vfs_read\n"), HasSubstr("line 2"));
   EXPECT_THAT(why("target kernel\noption output x.dat\np:a vfs_read\n"), HasSubstr("line 2"));
   EXPECT_THAT(why("target kernel\np:a vfs_read\ninstance b output x.dat\nevent a\n"), HasSubstr("line 3"));
   EXPECT_THAT(why("target comm a\np:o libc:open64\n  inject ret=-1\n"), HasSubstr("injects"));

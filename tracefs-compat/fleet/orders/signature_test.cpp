@@ -85,6 +85,9 @@ TEST(SignatureTest, SaysWhatIsNoKey) {
   EXPECT_EQ(sign(public_key(kPublic), "x").error().errno_value(), EINVAL);
   EXPECT_EQ(find_signer("", "x", "y").error().errno_value(), EINVAL);
   EXPECT_EQ(find_signer(private_key(kSecret), "x", "y").error().errno_value(), EINVAL);
+  const std::string damaged = "-----BEGIN PUBLIC KEY-----\nAAAA\n";
+  EXPECT_EQ(find_signer(damaged + public_key(kPublic), "x", "y").error().errno_value(), EINVAL);
+  EXPECT_EQ(find_signer(public_key(kPublic) + damaged, "x", "y").error().errno_value(), EINVAL);
   EXPECT_EQ(find_signer("-----BEGIN PUBLIC KEY-----\nAAAA\n-----END PUBLIC KEY-----\n", "x", "y").error().errno_value(),
             EINVAL);
 }
