@@ -73,13 +73,15 @@ record::FilterRequest split_filter(const std::string& word) {
 std::optional<RecordingInput> RecordingInput::open(const InputOptions& options, const Reporter& report, int& status) {
   RecordingInput made;
   made.file_ = options.file;
-  auto reader = fleet::open_recording(options.file);
+  std::string note;
+  auto reader = fleet::open_recording(options.file, &note);
   if (!reader) {
     report.error(reader.error());
     status = kFailed;
     return std::nullopt;
   }
   made.reader_ = std::move(*reader);
+  if (!note.empty()) report.status(note);
   record::Query query;
   query.limit = options.limit.value_or(~0ull);
   status = kUsage;

@@ -51,6 +51,11 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       ->type_name("SEC")
       ->check(CLI::Range(0.1, 3600.0).description(""))
       ->default_str("5");
+  verb->add_option(
+          "--remove-after", fleet.remove_after,
+          "ship --follow: a recording that is finished, whole in the database and unchanged for so long is removed")
+      ->type_name("SEC")
+      ->check(CLI::Range(0.0, 1e9).description(""));
   verb->add_option("--max-bytes", fleet.max_bytes, "obey: a recording that is so long ends; 500K, 20M, 1G")
       ->type_name("SIZE")
       ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""))
@@ -77,9 +82,11 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
                                         {"--duration", "run"},
                                         {"--begin-within", "run"},
                                         {"--every", "ship, obey"},
+                                        {"--remove-after", "ship"},
                                         {"--max-bytes", "obey"}})
       if (verb->count(option) && !std::string_view(tasks).contains(task))
         throw CLI::ValidationError(option, "belongs to `" + std::string(tasks) + "`");
+    if (fleet.remove_after && !fleet.follow) throw CLI::ValidationError("--remove-after", "needs --follow");
     if (fleet.task == Task::Purge && fleet.before.empty()) throw CLI::RequiredError("--before");
     if (fleet.task == Task::Run && fleet.on.empty()) throw CLI::RequiredError("--on");
   });

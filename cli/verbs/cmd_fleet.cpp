@@ -16,6 +16,7 @@
 #include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/balance.h"
 #include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/clocks.h"
 #include "tracefs-compat/fleet/orders/wanted.h"
 #include "tracefs-compat/fleet/purge.h"
 #include "tracefs-compat/fleet/server.h"
@@ -45,8 +46,9 @@ int list_sessions(Servers& servers, const fleet::Address& address, const FleetOp
     auto schema = fleet::check_schema(*server);
     auto sessions = schema ? fleet::find_sessions(*server, address) : std::unexpected(schema.error());
     auto counts = sessions ? fleet::find_counts(*server, address) : std::unexpected(sessions.error());
-    if (!counts) {
-      report.error(counts.error());
+    auto clocks = counts ? fleet::find_clocks(*server, address) : std::unexpected(counts.error());
+    if (!clocks) {
+      report.error(clocks.error());
       return kFailed;
     }
     std::map<std::string, std::pair<std::uint64_t, std::uint64_t>> sums;
@@ -56,6 +58,7 @@ int list_sessions(Servers& servers, const fleet::Address& address, const FleetOp
     }
     for (const fleet::Session& one : *sessions) {
       const auto [in_recording, shipped] = sums[one.id];
+      const fleet::ClockFit clock = fleet::fit_clock(one.wall_offset_ns, (*clocks)[one.id]);
       all.push_back({{"host", one.host},
                      {"recording", one.id},
                      {"server", server->url()},
@@ -64,6 +67,8 @@ int list_sessions(Servers& servers, const fleet::Address& address, const FleetOp
                      {"finished", one.is_whole},
                      {"first_ns", one.first_ns},
                      {"last_ns", one.last_ns},
+                     {"clock_error_ns", clock.error_ns ? nlohmann::json(*clock.error_ns) : nlohmann::json()},
+                     {"clock_shift_ns", clock.shift_ns},
                      {"checkpoint_ns", one.checkpoint}});
     }
   }
@@ -72,13 +77,17 @@ int list_sessions(Servers& servers, const fleet::Address& address, const FleetOp
     return kOk;
   }
   const auto time = [](std::int64_t ns) { return ns ? fleet::utc_text(ns) : std::string("-"); };
-  print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {}\n", "HOST", "RECORDING", "RECORDS", "SHIPPED", "FIRST (UTC)",
-        "LAST (UTC)", "STATE");
+  const auto error = [](const nlohmann::json& ns) {
+    return fleet::error_text(ns.is_null() ? std::nullopt : std::optional(ns.get<std::int64_t>()));
+  };
+  print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {:<10} {}\n", "HOST", "RECORDING", "RECORDS", "SHIPPED",
+        "FIRST (UTC)", "LAST (UTC)", "CLOCK", "STATE");
   for (const auto& one : all)
-    print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {}\n", record::words_of_file(one["host"].get<std::string>()),
+    print("{:<24} {:<8} {:>12} {:>12} {:<19} {:<19} {:<10} {}\n", record::words_of_file(one["host"].get<std::string>()),
           record::words_of_file(one["recording"].get<std::string>().substr(0, 8)), one["records"].get<std::uint64_t>(),
           one["shipped"].get<std::uint64_t>(), time(one["first_ns"].get<std::int64_t>()),
-          time(one["last_ns"].get<std::int64_t>()), one["finished"].get<bool>() ? "finished" : "goes on");
+          time(one["last_ns"].get<std::int64_t>()), error(one["clock_error_ns"]),
+          one["finished"].get<bool>() ? "finished" : "goes on");
   return kOk;
 }
 

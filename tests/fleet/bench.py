@@ -1,6 +1,8 @@
 """./kev fleet-bench: what shipping and asking cost, beside the server's own client with the same rows in the same run.
 
-    KEVTRACE=… python3 bench.py [--records N] [--rounds N]
+    KEVTRACE=… python3 bench.py [--records N] [--stored N] [--rounds N]
+
+--stored: rows that the questions to the server are about; the shipped ones are copied there until it has so many.
 """
 import argparse
 import os
@@ -9,7 +11,7 @@ import subprocess
 import tempfile
 import time
 
-from clickhouse import ClickHouse, server_program
+from clickhouse import ClickHouse, Proxy, server_program
 
 KEVTRACE = os.environ["KEVTRACE"]
 CLIENT = "/usr/bin/clickhouse-client"
@@ -34,6 +36,7 @@ def run(*words, **options):
 def main():
     options = argparse.ArgumentParser()
     options.add_argument("--records", type=int, default=2_000_000)
+    options.add_argument("--stored", type=int, default=20_000_000)
     options.add_argument("--rounds", type=int, default=3)
     options = options.parse_args()
     with tempfile.TemporaryDirectory() as folder:
@@ -72,7 +75,31 @@ def measure(server, folder, options):
 
     line("into the server (the client: rows made before)", ship, client)
     line("`a > 1000 && b == 77`, the records printed", report, sql)
+    counted(server, table, options, line)
     print(f"  shipped {options.records / statistics.median(ship):,.0f} records/s; {int(stored) / int(count):.1f} bytes a stored record (zstd)")
+
+
+def counted(server, table, options, line):
+    """The server's answer to `hist`, by kevtrace and by the client: the same SQL."""
+    rows, copies = options.records, 0
+    columns = server.ask(f"SELECT name FROM system.columns WHERE database = 'kev' AND table = '{table}'").split()
+    while rows < options.stored:
+        copies += 1
+        taken = min(options.records, options.stored - rows)
+        copied = ", ".join(f"seq + {options.records * copies}" if one == "seq" else one for one in columns)
+        server.ask(f"INSERT INTO kev.{table} ({', '.join(columns)}) SELECT {copied} FROM kev.{table} WHERE seq <= {taken}", timeout=600)
+        rows += taken
+    proxy = Proxy(server.port, lambda head: None)
+    for words, what in ((("four.b",), "hist four.b"), (("four.b", "by", "c"), "hist four.b by c"),
+                        (("four.b", "--filter", "four: c == 3 && a > 1000"), "hist four.b, filtered")):
+        run(KEVTRACE, "hist", *words, "-i", proxy.address())
+        sql = next(body.decode() for body in reversed(proxy.bodies) if b"GROUP BY by" in body)
+        ours, theirs = [], []
+        for _ in range(max(options.rounds, 3)):
+            ours.append(run(KEVTRACE, "hist", *words, "-i", server.address())[0])
+            theirs.append(run(CLIENT, "--port", str(server.native_port), "--query", sql)[0])
+        line(f"{what}, of {rows:,} rows", ours, theirs)
+    proxy.close()
 
 
 if __name__ == "__main__":

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import unittest
 
@@ -141,8 +142,46 @@ class FleetTest(unittest.TestCase):
         pages = [body.decode() for body in proxy.bodies if b"FROM " + self.database.encode() + b".event_" in body]
         self.assertTrue(pages)
         for page in pages:
-            self.assertIn("startsWith(`f_path`, '/etc/')", page)
+            self.assertIn("startsWith(ifNull(`f_path`, ''), '/etc/')", page)
             self.assertNotIn("_got_", page)
+
+    def test_the_server_counts_where_it_can(self):
+        """The answers are those of the records, and no record comes."""
+        kevtrace("fleet", "ship", self.address, self.recording)
+        proxy = Proxy(self.server.port, lambda head: None)
+        self.addCleanup(proxy.close)
+
+        def assert_counted(*words, records):
+            proxy.bodies.clear()
+            self.assert_same(*words, address=proxy.address(self.database))
+            asked = [body for body in proxy.bodies if b"FROM " + self.database.encode() + b".event_" in body]
+            self.assertTrue(asked)
+            self.assertEqual(any(b"GROUP BY" not in body for body in asked), records, words)
+        for form in ("text", "json"):
+            for words in (("opened.path",), ("opened.path", "by", "comm"), ("got.arg1",), ("got.arg1", "by", "comm"), ("got.arg1", "by", "pid"),
+                          ("got.arg1", "by", "cpu"), ("got.arg1", "by", "arg1"), ("comm",), ("pid",), ("cpu", "by", "comm"), ("opened.path", "by", "path")):
+                assert_counted("hist", *words, "-i", "X", "-f", form, records=False)
+            assert_counted("count", "-i", "X", "-f", form, records=False)
+        for one in FILTERS[:-1]:
+            field = "opened.path" if one.startswith("opened") else "got.arg1"
+            is_glob = one in ('opened: path ~ "/nowhere/??"', 'opened: path ~ "/n*e/*"')
+            assert_counted("hist", field, "-i", "X", "--filter", one, records=is_glob)
+        assert_counted("hist", "got.arg1", "-i", "X", "--filter", "got: arg1 == 3 || arg1 == -1", "--filter", "got: arg1 & 4", records=False)
+        assert_counted("hist", "got.arg1", "-i", "X", "-c", "7", records=True)  # the first of all
+        assert_counted("hist", "event", "-i", "X", records=True)
+
+    def test_numbers_of_all_sizes_are_counted_alike(self):
+        recording = self.path("sizes.dat")
+        program = ("import ctypes\ncall = ctypes.CDLL(None).labs\ncall.argtypes = [ctypes.c_uint64]\n"
+                   "for n in range(64):\n  for m in (0, 1, 2): call((3 << n) + m & (1 << 64) - 1)\n  call((1 << n) - 1); call(1 << n)")
+        kevtrace("run", "-q", "-o", recording, "-e", "p:sizes libc:labs u=%di:u64 s=%di:s64 x=%di:x32 t=%di:s8 f=%di:u8 where=%ip:symbol",
+                 "--", "/usr/bin/python3", "-S", "-c", program)
+        kevtrace("fleet", "ship", self.address, recording)
+        for field in ("u", "s", "x", "t", "f", "where"):
+            self.assert_same("hist", "sizes." + field, "-i", "X", recording=recording)
+            self.assert_same("hist", "sizes.u", "by", field, "-i", "X", recording=recording)
+        for one in ("s < 0", "s > 100", "t == -1", "t < 300", "f == 256", "f & 256", "u & 0xff00", "x != 3", "u >= 0x8000000000000000", "t > -200"):
+            self.assert_same("hist", "sizes.u", "-i", "X", "--filter", "sizes: " + one, recording=recording)
 
     def test_a_page_that_fails_is_no_answer(self):
         kevtrace("fleet", "ship", self.address, self.recording)
@@ -194,9 +233,69 @@ class FleetTest(unittest.TestCase):
             self.assertEqual(kevtrace("report", f"{self.address}/{host}")[0], kevtrace("report", path)[0])
         web = kevtrace("report", self.address + "/web*")[0]
         self.assertEqual(len(web.splitlines()), self.recorded(files["web1"]) + self.recorded(files["web2"]))
+        self.assertEqual(kevtrace("hist", "opened.path", "by", "comm", "-i", self.address)[0].splitlines()[0], "path of comm python3")
         counted = kevtrace("count", "-i", self.address, "-f", "json")[0]
         self.assertIn(str(len([line for line in lines if " opened: " in line])), counted)
         self.assertEqual({one["host"] for one in self.balance()}, {"web1", "web2", "db1"})
+
+    def test_hosts_are_in_the_order_of_their_clocks(self):
+        """What a clock turned out to be wrong by is corrected, and what it may still be wrong by is told."""
+        for host in ("early", "late"):
+            kevtrace("fleet", "ship", self.address, record(self.path(host + ".dat"), 20), "--as", host)
+        sessions = {one["host"]: one for one in json.loads(kevtrace("fleet", "status", self.address, "-f", "json")[0])}
+        noted = self.server.ask(f"SELECT host, count() FROM {self.database}.kevt_clocks GROUP BY host ORDER BY host FORMAT TSV").split()
+        self.assertEqual(noted, ["early", "1", "late", "1"])
+
+        def hosts_in_order(*words):
+            out, err = kevtrace("report", self.address, *words)
+            return re.findall(r"(?m)^ *(\w+): ", out), err
+        in_order, _ = hosts_in_order()
+        self.assertEqual(sorted(set(in_order), key=in_order.index), ["early", "late"])
+        offsets = dict(line.split("\t") for line in self.server.ask(f"SELECT host, wall_offset FROM {self.database}.kevt_sessions FINAL FORMAT TSV").splitlines())
+        self.server.ask(f"DROP TABLE {self.database}.kevt_clocks")
+        self.server.ask(f"CREATE TABLE {self.database}.kevt_clocks (host String, session String, utc Int64, monotonic Int64, max_error Int64) "
+                        "ENGINE = ReplacingMergeTree() ORDER BY (host, session, utc)")
+        self.assertIn("how wrong the times of early, late may be is not known", hosts_in_order()[1])
+
+        def pair(host, wrong_by, error):
+            at = 1000 * 10**9
+            self.server.ask(f"INSERT INTO {self.database}.kevt_clocks VALUES ('{host}', '{sessions[host]['recording']}', {at + int(offsets[host]) + wrong_by}, {at}, {error})")
+        pair("late", 0, 2_000_000)
+        pair("early", 3600 * 10**9, 4_000_000)  # it was behind by an hour
+        pair("early", 0, -1)
+        in_order, err = hosts_in_order()
+        self.assertEqual(sorted(set(in_order), key=in_order.index), ["late", "early"])
+        self.assertIn("times of hosts may be wrong by ±4.0 ms", err)
+        # Moments are those that are shown, for records and for counts.
+        times = [float(re.search(r" (\d+\.\d{6}): ", line)[1]) for line in kevtrace("report", self.address)[0].splitlines()]
+        self.assertEqual(times, sorted(times))
+        self.assertEqual(set(hosts_in_order("--from", f"{times[0] + 1800:.6f}")[0]), {"early"})
+        self.assertEqual(set(hosts_in_order("--to", f"{times[0] + 1800:.6f}")[0]), {"late"})
+        self.assertRegex(kevtrace("fleet", "status", self.address)[0], r"(?m)^early .* ±4\.0 ms +finished$")
+        shown = {one["host"]: (one["clock_error_ns"], one["clock_shift_ns"]) for one in json.loads(kevtrace("fleet", "status", self.address, "-f", "json")[0])}
+        self.assertEqual(shown, {"early": (4_000_000, 3600 * 10**9), "late": (2_000_000, 0)})
+        # Alone it is what its file says.
+        self.assertEqual(kevtrace("report", self.address + "/early")[0], kevtrace("report", self.path("early.dat"))[0])
+
+    def test_histograms_of_hosts_are_one(self):
+        """What was counted at the hit, and never recorded."""
+        counted = {}
+        for number, host in enumerate(("web1", "web2", "web3")):
+            path = record(self.path(host + ".dat"), 10 + number, "--hist", "opened: keys=path:sort=path")
+            kevtrace("fleet", "ship", self.address, path, "--as", host)
+            for path, hits in re.findall(r"(?m)^\{ path: (\S+) +\} hitcount: +(\d+)$", kevtrace("report", path)[0]):
+                counted[path] = counted.get(path, 0) + int(hits)
+        self.assertEqual(counted["/etc/passwd"], 33)
+        out = kevtrace("report", self.address)[0]
+        merged = re.findall(r"(?m)^\{ path: (\S+) +\} hitcount: +(\d+)$", out)
+        self.assertEqual({path: int(hits) for path, hits in merged}, counted)
+        self.assertEqual([path for path, _ in merged], sorted(counted))
+        self.assertIn(f"    Hits: {sum(counted.values())}\n    Entries: {len(counted)}\n    Dropped: 0\n", out)
+        objects = [json.loads(line)["histogram"] for line in kevtrace("report", self.address, "-f", "json")[0].splitlines() if '"histogram"' in line]
+        self.assertEqual([(one["event"], one["hits"]) for one in objects], [("kprobes:opened", sum(counted.values()))])
+        in_utf8 = {path.encode(errors="surrogateescape").decode(errors="replace"): hits for path, hits in counted.items()}
+        self.assertEqual({row["keys"]["path"]: row["hitcount"] for row in objects[0]["rows"]}, in_utf8)
+        self.assertTrue(all(one["holds"] for one in self.balance()))
 
     def test_the_window_shows_all_hosts(self):
         hands = os.environ.get("KEVT_GUI_HANDS")
@@ -421,6 +520,97 @@ class FleetTest(unittest.TestCase):
         self.assertTrue(all(one["exact"] and one["holds"] for one in balance), balance)
         self.assertEqual(sum(one["rows"] for one in balance), self.recorded(path) + self.recorded(rest))
 
+    def test_a_recording_whose_writer_is_gone_is_finished(self):
+        """The whole family of processes is killed: there is no rest, and nobody writes totals."""
+        path = self.path("gone.dat")
+        program = 'import os, sys\nfor line in sys.stdin:\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
+        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", path, "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, start_new_session=True)
+        self.addCleanup(tracer.stdout.close)
+        self.addCleanup(tracer.stdin.close)
+        tracer.stdin.write(b"go\n")
+        tracer.stdin.flush()
+        tracer.stdout.readline()
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, path, "--follow", "--every", "0.1"], stderr=subprocess.DEVNULL)
+        self.addCleanup(shipper.kill)
+        deadline = time.monotonic() + 60
+        while self.rows() < 20 and time.monotonic() < deadline:
+            time.sleep(0.02)  # until the newest second is over
+        self.assertIsNone(shipper.poll(), "it is still written")
+        os.killpg(tracer.pid, signal.SIGKILL)
+        tracer.wait()
+        self.assertEqual(shipper.wait(60), 0)
+        self.assertEqual(self.rows(), self.recorded(path))
+        self.assertTrue(all(one["holds"] for one in self.balance()))
+
+    def test_what_is_whole_in_the_database_is_removed(self):
+        spool = self.path("spool")
+        os.mkdir(spool)
+        wanted = 0
+        for name in ("one", "two"):
+            wanted += self.recorded(record(f"{spool}/{name}.dat", 20))
+        shutil.copy(self.recording, self.path("bad.dat"))
+        with open(self.path("bad.dat"), "r+b") as file:
+            file.seek(os.path.getsize(self.path("bad.dat")) // 2 & ~4095)
+            file.write(b"\xff" * 4096)
+        shutil.move(self.path("bad.dat"), spool + "/bad.dat")
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, spool, "--follow", "--every", "0.1", "--remove-after", "0.5"], stderr=subprocess.PIPE)
+        self.addCleanup(shipper.stderr.close)
+        self.addCleanup(shipper.kill)
+        deadline = time.monotonic() + 60
+        while sorted(os.listdir(spool)) != ["bad.dat"] and time.monotonic() < deadline:
+            time.sleep(0.02)
+        shipper.send_signal(signal.SIGTERM)
+        self.assertEqual(shipper.wait(60), 0)
+        self.assertEqual(os.listdir(spool), ["bad.dat"], "it is damaged: somebody may want to look at it")
+        said = shipper.stderr.read().decode()
+        self.assertEqual(len(re.findall(r"\d+ records are in the database", said)), 2, said)
+        self.assertGreaterEqual(self.rows(), wanted)
+        kevtrace("fleet", "ship", self.address, self.recording, "--remove-after", "1", status=2)  # needs --follow
+
+    def test_what_the_database_has_lost_is_not_removed(self):
+        path = record(self.path("kept.dat"), 20)
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, path, "--follow", "--every", "0.1", "--remove-after", "2"], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(shipper.stderr.close)
+        self.addCleanup(shipper.kill)
+        self.assertIn("are there", shipper.stderr.readline())
+        table = self.server.ask(f"SELECT name FROM system.tables WHERE database = '{self.database}' AND name LIKE 'event\\_%\\_got\\_%'").strip()
+        self.server.ask(f"DROP TABLE {self.database}.{table}")
+        self.assertIn("it stays", shipper.stderr.readline())
+        shipper.send_signal(signal.SIGTERM)
+        shipper.wait(60)
+        self.assertTrue(os.path.exists(path))
+        kevtrace("fleet", "ship", self.address, path)  # it comes back whole
+        self.assertTrue(all(one["holds"] for one in self.balance()))
+
+    def test_sigterm_ends_it_within_a_recording(self):
+        """The server answers INSERTs when the signal has been sent: the rest of the recording is not read first."""
+        path = record(self.path("long.dat"), 150000)
+        sent = threading.Event()
+        first = threading.Event()
+
+        def rule(head):
+            if "INSERT" in head and "event_" in head:
+                first.set()
+                sent.wait(60)
+
+        proxy = Proxy(self.server.port, rule)
+        self.addCleanup(proxy.close)
+        self.addCleanup(sent.set)
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", proxy.address(self.database), path, "--follow"], stderr=subprocess.PIPE, text=True)
+        self.addCleanup(shipper.stderr.close)
+        self.addCleanup(shipper.kill)
+        self.assertTrue(first.wait(60))
+        shipper.send_signal(signal.SIGTERM)
+        sent.set()
+        self.assertEqual(shipper.wait(60), 0)
+        self.assertEqual(shipper.stderr.read(), "")
+        self.assertLess(self.rows(), self.recorded(path))
+        self.balance()
+        kevtrace("fleet", "ship", self.address, path)
+        self.assertEqual(self.rows(), self.recorded(path))
+        self.balance()
+
     # ---- what is refused --------------------------------------------------------------------
 
     def test_copies_are_refused(self):
@@ -455,7 +645,13 @@ class FleetTest(unittest.TestCase):
     def test_purged_days_stay_in_the_balance(self):
         kevtrace("fleet", "ship", self.address, self.recording)
         rows = self.rows()
+        for day in (900_000_000, 1_900_000_000):  # 1998, 2030
+            self.server.ask(f"INSERT INTO {self.database}.kevt_wanted VALUES ({day}, {day * 10**9}, 'an order', '')")
         self.assertIn("0 records", kevtrace("fleet", "purge", self.address, "--before", "2001-01-01")[1])
+        deadline = time.monotonic() + 60
+        while (left := self.server.ask(f"SELECT serial FROM {self.database}.kevt_wanted FORMAT TSV")) != "1900000000\n" and time.monotonic() < deadline:
+            time.sleep(0.05)  # until the server has done it
+        self.assertEqual(left, "1900000000\n")
         self.assertEqual(self.rows(), rows)
         self.assertIn(f"{rows} records of 2 days", kevtrace("fleet", "purge", self.address, "--before", "2199-12-31")[1])
         self.assertEqual(self.rows(), 0)

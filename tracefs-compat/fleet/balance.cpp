@@ -44,6 +44,18 @@ Result<RowsBySession> count_rows(Server& server, const Address& address, const s
   return out;
 }
 
+// Of a recording's rows in a table, those that were given back and have not come again.
+std::uint64_t count_purged(const std::vector<PurgedRows>& purged, const std::string& session, const std::string& table,
+                           const Rows& rows) {
+  std::uint64_t sum = 0;
+  for (const PurgedRows& gone : purged) {
+    if (gone.session != session || gone.table != table) continue;
+    const auto back = rows.by_day.find(gone.day);
+    sum += gone.rows - (back == rows.by_day.end() ? 0 : std::min(gone.rows, back->second));
+  }
+  return sum;
+}
+
 class Books {
  public:
   // A recording and its rest are balanced together, so those of a host are all looked at.
@@ -103,9 +115,7 @@ class Books {
     if (table == rows_.end())
       table = rows_.emplace(one.table, KEVT_TRY(count_rows(server_, address_, one.table))).first;
     Rows& rows = table->second[one.session];
-    for (const PurgedRows& gone : purged_)
-      if (gone.session == one.session && gone.table == one.table)
-        sum.made.purged += gone.rows - std::min(gone.rows, rows.by_day[gone.day]);
+    sum.made.purged += count_purged(purged_, one.session, one.table, rows);
     sum.made.rows += rows.different;
     sum.made.twice += rows.all - rows.different;
     return {};
@@ -144,6 +154,20 @@ class Books {
 
 std::string utc_text(std::int64_t ns) {
   return fmt::format("{:%F %T}", fmt::gmtime(static_cast<std::time_t>(ns / 1'000'000'000)));
+}
+
+Result<std::uint64_t> count_records(Server& server, const Address& address) {
+  const std::set<std::string> there = KEVT_TRY(find_tables(server));
+  std::set<std::string> tables;
+  for (const EventCounts& one : KEVT_TRY(find_counts(server, address)))
+    if (there.contains(one.table)) tables.insert(one.table);
+  const std::vector<PurgedRows> purged = KEVT_TRY(find_purged(server));
+  std::uint64_t sum = 0;
+  for (const std::string& table : tables) {
+    RowsBySession rows = KEVT_TRY(count_rows(server, address, table));
+    sum += rows[address.session].different + count_purged(purged, address.session, table, rows[address.session]);
+  }
+  return sum;
 }
 
 Result<std::vector<EventBalance>> balance(Server& server, const Address& address) {

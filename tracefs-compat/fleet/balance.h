@@ -32,6 +32,10 @@ struct EventBalance {
 // "2026-11-28 01:30:00", of nanoseconds since 1970.
 std::string utc_text(std::int64_t ns);
 
+// Records of one recording that are there or were, counted now: in the tables, each once, and in days that were given
+// back. The address names the host and the whole id of the recording.
+Result<std::uint64_t> count_records(Server& server, const Address& address);
+
 // By host, recording and event.
 Result<std::vector<EventBalance>> balance(Server& server, const Address& address);
 

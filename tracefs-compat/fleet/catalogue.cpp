@@ -33,6 +33,8 @@ constexpr const char* kSteps[kSchemaVersion][4] = {
      "Int64) ENGINE = ReplacingMergeTree(step) ORDER BY (serial, host)",
      "CREATE TABLE IF NOT EXISTS {}.kevt_hosts (host String, labels String, maker String, seen Int64) ENGINE = "
      "ReplacingMergeTree(seen) ORDER BY host"},
+    {"CREATE TABLE IF NOT EXISTS {}.kevt_clocks (host String, session String, utc Int64, monotonic Int64, max_error "
+     "Int64) ENGINE = ReplacingMergeTree() ORDER BY (host, session, utc)"},
 };
 
 constexpr const char* kSessionColumns =

@@ -4,6 +4,7 @@
 //   kevt_events     a row for each event of a recording: its format, and the table with its records
 //   kevt_counts     a row for each event of a recording: its hits, and where they went
 //   kevt_purged     a row for each day of a recording that was given back
+//   kevt_clocks     rows for each recording: its machine's clocks at some moments (clocks.h)
 //
 // Each has a `checkpoint`, nanoseconds since 1970: of rows with one key the latest counts.
 #pragma once
@@ -21,7 +22,7 @@
 
 namespace kevt::fleet {
 
-inline constexpr std::uint32_t kSchemaVersion = 3;
+inline constexpr std::uint32_t kSchemaVersion = 4;
 
 struct Session {
   std::string id;  // of the recording: 32 hexadecimal digits

@@ -32,6 +32,8 @@ class FleetLane {
   struct Part {
     std::int64_t from_ns = 0, to_ns = kLatestNs;  // since 1970, both included
     std::string condition = "1";                  // of SQL, on the event's table
+    std::int64_t shift_ns = 0;                    // of its rows' times, against those of other recordings
+    bool is_exact = true;                         // what it holds for is wanted, and needs no second look
   };
 
   // `rows_of_page`: how many are in memory at most. The references outlive this object.
@@ -41,6 +43,8 @@ class FleetLane {
   const record::EventFormat& event() const { return event_; }
   // Of the row that step() has gone to; before the first step no row is earlier.
   const Key& key() const { return key_; }
+  // What is added to times of rows, so that those of several machines' clocks can be compared.
+  std::int64_t shift_ns() const { return part_.shift_ns; }
   bool is_begun() const { return is_begun_; }
   bool at_end() const { return at_end_; }
   const RowHead& head() const { return head_; }

@@ -3,8 +3,12 @@
 #include "tracefs-compat/fleet/fleet_reader.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <cstdlib>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -14,10 +18,13 @@
 
 #include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/clocks.h"
 #include "tracefs-compat/fleet/config.h"
 #include "tracefs-compat/fleet/filter_sql.h"
+#include "tracefs-compat/fleet/fleet_counts.h"
 #include "tracefs-compat/fleet/fleet_lane.h"
 #include "tracefs-compat/fleet/shape.h"
+#include "tracefs-compat/record/analysis/hist_merge.h"
 #include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/print/trace_line.h"
 #include "tracefs-compat/record/problems.h"
@@ -30,6 +37,7 @@ using record::TypedRecord;
 
 constexpr std::uint32_t kRowsOfPage = 32'768, kRowsInMemory = 1 << 20;
 constexpr std::size_t kMostFormats = 0xfff0;
+constexpr std::int64_t kLargestShiftNs = 366ll * 86'400 * 1'000'000'000;  // of a clock that was wrong
 
 class FleetReader final : public record::RecordReader {
  public:
@@ -42,7 +50,7 @@ class FleetReader final : public record::RecordReader {
       servers_.push_back(std::make_unique<Server>(std::move(server)));
       KEVT_TRY(check_schema(*servers_.back()));
       for (Session& one : KEVT_TRY(find_sessions(*servers_.back(), address_)))
-        sessions_.push_back({std::move(one), servers_.back().get(), 0});
+        sessions_.push_back({std::move(one), servers_.back().get(), 0, 0});
     }
     KEVT_TRY(look_for_doubles());
     if (sessions_.empty()) return std::unexpected(Error("no recording was shipped there that is meant"));
@@ -51,10 +59,12 @@ class FleetReader final : public record::RecordReader {
           Error(fmt::format("{} recordings are meant, more than {}: name hosts or a recording behind the database",
                             sessions_.size(), record::kMostInstances)));
     for (Chosen& one : sessions_) KEVT_TRY(find_notes(*one.server, one.session));
-    if (sessions_.size() == 1)
+    if (sessions_.size() == 1) {
       describe_one();
-    else
+    } else {
       describe_several();
+      KEVT_TRY(fit_clocks());
+    }
     for (const Chosen& one : sessions_) KEVT_TRY(describe_events(one));
     problems_of_opening_ = problems_;
     rewind();
@@ -62,14 +72,34 @@ class FleetReader final : public record::RecordReader {
   }
 
   const record::Metadata& metadata() const override { return metadata_; }
+  // What a reader of times should know; empty: nothing.
+  const std::string& note() const { return note_; }
   const std::vector<std::string>& problems() const override { return problems_.texts(); }
 
   // Where stacks are, each belongs to the record before it, which must come, too.
   void narrow(const record::Wanted& wanted) override {
     const auto is_of_stacks = [](const Event& one) { return record::is_stack(*one.format); };
     wanted_ = wanted;
-    if (std::ranges::any_of(events_, is_of_stacks)) wanted_.filters = nullptr;
+    narrows_stacks_ =
+        wanted.filters != nullptr && !wanted.filters->keeps_all() && std::ranges::any_of(events_, is_of_stacks);
+    if (narrows_stacks_) wanted_.filters = nullptr;
     rewind();
+  }
+
+  // Nothing is given before all answers are there.
+  Result<bool> give_counts(record::RecordWriter& to) override {
+    const std::vector<record::CountWish> wishes = to.count_wishes(record::CountedBy::Database);
+    std::vector<Count> counts;
+    for (const record::CountWish& wish : wishes)
+      if (!plan_counts(wish, counts)) return false;
+    for (Count& one : counts) {
+      one.answer = KEVT_TRY(one.server->ask(one.question));
+      auto buckets = read_buckets(one.answer);
+      if (!buckets && buckets.error().errno_value() == EMSGSIZE) return false;
+      one.buckets = KEVT_TRY(std::move(buckets));
+    }
+    for (const Count& one : counts) to.take_counts(*one.wish->event, one.buckets, 0);
+    return !wishes.empty();
   }
 
   // Nothing is asked of a server yet.
@@ -114,6 +144,7 @@ class FleetReader final : public record::RecordReader {
     Session session;
     Server* server = nullptr;
     std::uint32_t instance = 0;  // as TypedRecord::instance; 0: the recording's own ones
+    std::int64_t shift_ns = 0;   // of its times (ClockFit)
   };
   struct Event {
     const Chosen* of = nullptr;
@@ -121,29 +152,76 @@ class FleetReader final : public record::RecordReader {
     std::string table;
   };
 
-  std::int64_t since_1970(std::uint64_t ns) const {
+  // A question to a server about one event of all recordings there that are meant.
+  struct Count {
+    const record::CountWish* wish = nullptr;
+    Server* server = nullptr;
+    std::string question, answer;
+    std::vector<record::CountedBucket> buckets;  // whose texts are the answer's
+  };
+
+  // False: the records themselves are needed.
+  bool plan_counts(const record::CountWish& wish, std::vector<Count>& counts) const {
+    if (narrows_stacks_) return false;
+    std::map<std::pair<Server*, std::string>, std::pair<std::string, std::string>> meant;  // hosts and recordings
+    for (const Event& one : events_) {
+      if (one.format != wish.event) continue;
+      const auto part = part_of(one);
+      if (!part) continue;
+      if (!part->is_exact) return false;
+      std::string condition = part->condition;
+      if (wanted_.instance && !one.of->instance) {
+        const std::uint32_t instance = *wanted_.instance;
+        condition += " AND instance = " + sql_text(instance == 0 ? "" : metadata_.instances[instance - 1]);
+      }
+      if (wanted_.from_ns) condition += fmt::format(" AND time >= {}", since_1970(*wanted_.from_ns, *one.of));
+      if (wanted_.to_ns) condition += fmt::format(" AND time <= {}", since_1970(*wanted_.to_ns, *one.of));
+      auto& [hosts, sessions] =
+          meant[{one.of->server, fmt::format("{}.{} WHERE {}", address_.database, one.table, condition)}];
+      hosts += (hosts.empty() ? "" : ", ") + sql_text(one.of->session.host);
+      sessions += (sessions.empty() ? "" : ", ") + sql_text(one.of->session.id);
+    }
+    for (const auto& [where, names] : meant) {
+      auto question = question_of_counts(
+          wish, fmt::format("{} AND host IN ({}) AND session IN ({})", where.second, names.first, names.second));
+      if (!question) return false;
+      counts.push_back(
+          {.wish = &wish, .server = where.first, .question = *std::move(question), .answer = {}, .buckets = {}});
+    }
+    return true;
+  }
+
+  // The time of a row of that recording.
+  std::int64_t since_1970(std::uint64_t ns, const Chosen& of) const {
     const auto latest = static_cast<std::uint64_t>(kLatestNs);
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(ns, latest)) + offset_ns_, 0, kLatestNs);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(std::min(ns, latest)) + offset_ns_ - of.shift_ns, 0,
+                                    kLatestNs);
   }
 
   // nullopt: no record of it is wanted.
   std::optional<FleetLane::Part> part_of(const Event& one) const {
     if (wanted_.instance && one.of->instance && one.of->instance != *wanted_.instance) return std::nullopt;
-    FleetLane::Part part{.from_ns = one.of->session.first_ns};
-    if (wanted_.from_ns) part.from_ns = std::max(part.from_ns, since_1970(*wanted_.from_ns));
-    if (wanted_.to_ns) part.to_ns = since_1970(*wanted_.to_ns);
+    FleetLane::Part part{.from_ns = one.of->session.first_ns, .shift_ns = one.of->shift_ns};
+    if (wanted_.from_ns) part.from_ns = std::max(part.from_ns, since_1970(*wanted_.from_ns, *one.of));
+    if (wanted_.to_ns) part.to_ns = since_1970(*wanted_.to_ns, *one.of);
     if (!wanted_.filters) return part;
     const record::RecordFilters::Kept kept = wanted_.filters->kept_of(*one.format);
     if (kept.all) return part;
     if (kept.filters.empty()) return std::nullopt;
     part.condition.clear();
-    for (const model::FilterExpr* filter : kept.filters)
-      part.condition += (part.condition.empty() ? "(" : " OR ") + sql_of(*filter, *one.format);
+    for (const model::FilterExpr* filter : kept.filters) {
+      const SqlCondition condition = sql_of(*filter, *one.format);
+      part.condition += (part.condition.empty() ? "(" : " OR ") + condition.text;
+      part.is_exact = part.is_exact && condition.is_exact;
+    }
     part.condition += ")";
     return part;
   }
 
-  static bool is_later(const FleetLane* a, const FleetLane* b) { return a->key() > b->key(); }
+  static bool is_later(const FleetLane* a, const FleetLane* b) {
+    const std::int64_t at_a = a->key().time_ns + a->shift_ns(), at_b = b->key().time_ns + b->shift_ns();
+    return at_a != at_b ? at_a > at_b : a->key() > b->key();
+  }
 
   // To its next row, and back into the heap.
   void step(FleetLane& lane) {
@@ -196,6 +274,52 @@ class FleetReader final : public record::RecordReader {
     }
     metadata_.wall_offset_ns = 0;
     metadata_.clock = "utc";
+    merge_histograms();
+  }
+
+  // What hosts have counted at the hit is one table for each event and trigger.
+  void merge_histograms() {
+    std::vector<record::HistFileTable> tables;
+    for (const auto& own : metadata_.origins)
+      for (const record::HistogramReading& reading : own->histograms)
+        for (record::HistFileTable& table : record::read_hist_file(reading.text)) tables.push_back(std::move(table));
+    record::HistogramReading merged;
+    for (const record::HistFileTable& table : record::merge_hist_tables(tables)) {
+      merged.objects.push_back(record::hist_table_object(table));
+      merged.text += (merged.text.empty() ? "" : "\n\n") + record::hist_table_text(table);
+    }
+    if (!tables.empty()) metadata_.histograms.push_back(std::move(merged));
+  }
+
+  // A recording's own times are those of its file; those of several are compared.
+  Result<void> fit_clocks() {
+    std::int64_t worst = 0;
+    std::set<std::string> unknown;
+    for (const auto& server : servers_) {
+      const auto clocks = KEVT_TRY(find_clocks(*server, address_));
+      for (Chosen& one : sessions_) {
+        if (one.server != server.get()) continue;
+        const auto pairs = clocks.find(one.session.id);
+        const ClockFit fit = pairs == clocks.end() ? ClockFit() : fit_clock(one.session.wall_offset_ns, pairs->second);
+        if (!fit.error_ns || std::abs(fit.shift_ns) > kLargestShiftNs) {
+          unknown.insert(record::words_of_file(one.session.host));
+          continue;
+        }
+        one.shift_ns = fit.shift_ns;
+        worst = std::max(worst, *fit.error_ns);
+      }
+    }
+    constexpr std::size_t kMostNamed = 3;
+    if (unknown.empty())
+      note_ = fmt::format("times of hosts may be wrong by {}", error_text(worst));
+    else
+      note_ = fmt::format(
+          "how wrong the times of {}{} may be is not known",
+          fmt::join(std::vector(unknown.begin(), std::next(unknown.begin(), static_cast<std::ptrdiff_t>(
+                                                                                std::min(unknown.size(), kMostNamed)))),
+                    ", "),
+          unknown.size() > kMostNamed ? fmt::format(" and {} other hosts", unknown.size() - kMostNamed) : "");
+    return {};
   }
 
   void describe_machine(const Session& one) {
@@ -239,7 +363,7 @@ class FleetReader final : public record::RecordReader {
     const RowHead& head = lane.head();
     const Chosen& of = *lanes_of_[&lane];
     out.event = &lane.event();
-    out.time_ns = static_cast<std::uint64_t>(head.time_ns - offset_ns_);
+    out.time_ns = static_cast<std::uint64_t>(std::max<std::int64_t>(head.time_ns + lane.shift_ns() - offset_ns_, 0));
     out.cpu = std::min(head.cpu, metadata_.cpus - 1);
     out.pid = head.tid;
     out.comm = head.comm;
@@ -254,6 +378,7 @@ class FleetReader final : public record::RecordReader {
   }
 
   Address address_;
+  std::string note_;
   record::Wanted wanted_;
   std::vector<std::unique_ptr<Server>> servers_;
   std::vector<Chosen> sessions_;
@@ -268,16 +393,18 @@ class FleetReader final : public record::RecordReader {
   std::vector<FleetLane*> heap_;  // the earliest is the first
   FleetLane* given_ = nullptr;    // its row was handed out
   bool has_failed_ = false;
+  bool narrows_stacks_ = false;  // filters are wanted that records of stacks must not be measured by
 };
 
 }  // namespace
 
-Result<std::unique_ptr<record::RecordReader>> open_recording(const std::string& path_or_address) {
+Result<std::unique_ptr<record::RecordReader>> open_recording(const std::string& path_or_address, std::string* note) {
   if (!is_address(path_or_address)) return record::open_recording(path_or_address);
   auto address = KEVT_TRY(parse_address(path_or_address));
   auto reader = std::make_unique<FleetReader>(std::move(address));
   if (auto opened = reader->open(); !opened)
     return std::unexpected(std::move(opened.error()).while_doing("reading " + path_or_address));
+  if (note != nullptr) *note = reader->note();
   return reader;
 }
 

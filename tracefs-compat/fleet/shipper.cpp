@@ -10,7 +10,10 @@
 #include <cerrno>
 
 #include "common/clock.h"
+#include "common/proc.h"
 #include "common/regular_file.h"
+#include "common/writer_lock.h"
+#include "tracefs-compat/fleet/clocks.h"
 #include "tracefs-compat/fleet/row_binary.h"
 #include "tracefs-compat/fleet/shape.h"
 #include "tracefs-compat/record/metadata_text.h"
@@ -27,6 +30,8 @@ constexpr std::size_t kMostRowsAtOnce = 1 << 18;
 constexpr std::size_t kMostBytesAtOnce = 16u << 20, kMostBytesWaiting = 64u << 20;
 constexpr std::int64_t kDayNs = 86'400'000'000'000;
 constexpr int kTries = 4;
+constexpr std::uint64_t kBetweenClocksNs = 60'000'000'000;
+constexpr std::uint64_t kLookForStop = 4096;        // records
 constexpr std::int64_t kSettledNs = 1'000'000'000;  // a page that is so old is not written to any more
 constexpr std::int64_t kFirstPauseNs = 250'000'000;
 
@@ -77,9 +82,8 @@ Result<void> Shipper::open() {
   held_back_.clear();
   marks_.clear();
   pages_.clear();
-  reader_ = KEVT_TRY(record::open_recording(path_));
+  KEVT_TRY(open_reader());
   const record::Metadata& metadata = reader_->metadata();
-  is_finished_ = !metadata.totals.empty();
   if (go_on()) return {};
   forget();
   if (metadata.identity.id.empty())
@@ -101,6 +105,17 @@ Result<void> Shipper::open() {
   session_.cpus = metadata.cpus;
   session_.wall_offset_ns = *metadata.wall_offset_ns;
   session_.instances = metadata.instances;
+  return {};
+}
+
+// A recording is finished when it has totals, or when its writer is gone. What the writer did last came before it let
+// the lock go, and so is in the file when it is opened again.
+Result<void> Shipper::open_reader() {
+  reader_ = KEVT_TRY(record::open_recording(path_));
+  is_finished_ = !reader_->metadata().totals.empty();
+  if (is_finished_ || !reader_->metadata().has_writer_lock || has_writer_lock(lock_.get())) return {};
+  reader_ = KEVT_TRY(record::open_recording(path_));
+  is_finished_ = true;
   return {};
 }
 
@@ -336,7 +351,8 @@ Result<void> Shipper::insert_again(Table& table, Batch& batch) {
     auto done = learn_fate(table, batch);
     if (done && !batch.index.empty()) done = server_->insert(table.insert, next_query_id(), batch.rows);
     if (done) return {};
-    if (tries < kTries) continue;
+    const bool is_stopped = done.error().errno_value() == ECANCELED;
+    if (tries < kTries && !is_stopped) continue;
     (void)learn_fate(table, batch);  // for the counts, where it still answers
     return std::unexpected(std::move(done.error()).while_doing("shipping " + path_));
   }
@@ -376,6 +392,15 @@ Result<void> Shipper::send(Table& table) {
   return {};
 }
 
+// Another machine's clocks, or those before a restart, would be no help.
+Result<void> Shipper::note_clocks() {
+  const std::string& boot = reader_->metadata().boot;
+  if (boot.empty() || boot != proc::boot_id() || now_ns() < next_clocks_) return {};
+  KEVT_TRY(put_clocks(*server_, session_.host, session_.id, read_clocks()));
+  next_clocks_ = now_ns() + kBetweenClocksNs;
+  return {};
+}
+
 // What the recording says, and how far we are.
 Result<void> Shipper::note_progress(bool is_whole) {
   const record::Metadata& metadata = reader_->metadata();
@@ -398,6 +423,7 @@ Result<void> Shipper::note_progress(bool is_whole) {
     rows.push_back(std::move(counts));
   }
   KEVT_TRY(put_counts(*server_, rows));
+  KEVT_TRY(note_clocks());
   session_.checkpoint = now;
   session_.is_whole = is_whole;
   session_.notes = record::metadata_text(metadata);
@@ -405,7 +431,14 @@ Result<void> Shipper::note_progress(bool is_whole) {
   return put_session(*server_, session_);
 }
 
-Result<Shipped> Shipper::ship() {
+// Nothing is noted, as if it had been killed.
+std::unexpected<Error> Shipper::stop() {
+  give_up();
+  known_.reset();
+  return std::unexpected(Error(path_ + ": shipping was stopped", ECANCELED));
+}
+
+Result<Shipped> Shipper::ship(const std::function<bool()>& is_stopped) {
   KEVT_TRY(open());
   if (!known_) {
     KEVT_TRY(check_schema(*server_));
@@ -413,7 +446,11 @@ Result<Shipped> Shipper::ship() {
   }
   Result<void> done;
   record::TypedRecord record;
-  while (done && reader_->next(record)) done = add(record);
+  for (std::uint64_t i = 1; done && reader_->next(record); ++i) {
+    done = add(record);
+    if (i % kLookForStop == 0 && is_stopped()) return stop();
+  }
+  if (!done && done.error().errno_value() == ECANCELED) return stop();
   while (reader_->next(record)) ++table_of_event(*record.event).in_recording;  // they wait, and are counted
   for (auto& [event, table] : tables_)
     if (done) done = send(table);
@@ -421,6 +458,7 @@ Result<Shipped> Shipper::ship() {
   give_up();
   Shipped out{.sent_now = sent_,
               .is_held_back = std::ranges::find(held_back_, true) != held_back_.end(),
+              .has_writer = !is_finished_ && reader_->metadata().has_writer_lock,
               .problems = reader_->problems()};
   for (const auto& [event, table] : tables_) {
     out.in_recording += table.in_recording;

@@ -16,6 +16,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <functional>
 #include <future>
 #include <map>
 #include <memory>
@@ -40,6 +41,7 @@ struct Shipped {
   std::uint64_t sent_now = 0;         // by this call
   bool is_held_back = false;          // its newest records come with the next call
   bool is_whole = false;              // the recording was finished, and the server has all of it
+  bool has_writer = false;            // the recording holds its writer's lock (common/writer_lock.h)
   std::vector<std::string> problems;  // of the recording
 };
 
@@ -49,9 +51,10 @@ class Shipper {
   Shipper(std::span<const std::unique_ptr<Server>> shards, std::string path, std::string host);
 
   // Brings the server up to date with the file. Counts of what could not be shipped stand in the database when the
-  // server can still be reached. One process at a time may ship a file.
-  Result<Shipped> ship();
+  // server can still be reached. One process at a time may ship a file. `is_stopped` ends it early: error ECANCELED.
+  Result<Shipped> ship(const std::function<bool()>& is_stopped);
   const std::string& host() const { return session_.host; }
+  const std::string& id() const { return session_.id; }  // of the recording
 
  private:
   // The records of one CPU of one instance.
@@ -93,6 +96,7 @@ class Shipper {
   };
 
   Result<void> open();
+  Result<void> open_reader();
   void forget();
   bool go_on();
   void mark_page(std::uint32_t stream);
@@ -111,9 +115,11 @@ class Shipper {
   Result<void> insert_again(Table& table, Batch& batch);
   Result<void> learn_fate(Table& table, Batch& batch);
   void give_up();
+  std::unexpected<Error> stop();
   static void drop_known(Table& table, Batch& batch);
   std::string next_query_id();
   Result<void> note_progress(bool is_whole);
+  Result<void> note_clocks();
 
   std::span<const std::unique_ptr<Server>> shards_;
   Server* server_ = nullptr;      // the host's
@@ -141,6 +147,7 @@ class Shipper {
   std::int64_t newest_ns_ = 0;                              // that is not held back, since 1970
   bool is_finished_ = false;                                // the recording
   bool is_known_ = false;                                   // it has been shipped before, or some of it
+  std::uint64_t next_clocks_ = 0;                           // ns of now_ns()
   std::size_t waiting_ = 0;                                 // bytes in all batches
   std::uint64_t sent_ = 0, batches_ = 0;
 };

@@ -1,0 +1,83 @@
+// Numbers are grouped as record::Histogram has its cells: by their power of two, and 64 parts of it. The smallest and
+// the largest of each group come with it, so the answer is that of the records.
+#include "tracefs-compat/fleet/fleet_counts.h"
+
+#include <fmt/format.h>
+
+#include <cerrno>
+
+#include "tracefs-compat/fleet/row_binary.h"
+#include "tracefs-compat/fleet/rows.h"
+#include "tracefs-compat/fleet/shape.h"
+
+namespace kevt::fleet {
+namespace {
+
+using record::CountWish;
+using record::FieldKind;
+
+struct Column {
+  std::string sql;
+  bool is_text = false, is_signed = false;
+};
+
+// "": no column. nullopt: it is neither a whole number nor a text.
+std::optional<Column> column_named(const record::EventFormat& event, const std::string& name) {
+  if (name.empty()) return Column{};
+  if (name == "common_pid") return Column{.sql = "tid", .is_signed = true};
+  if (name == "common_cpu") return Column{.sql = "cpu"};
+  if (name == "common_comm") return Column{.sql = "comm", .is_text = true};
+  const record::Field* const field = event.find(name);
+  if (field == nullptr || field->is_float) return std::nullopt;
+  const std::string column = column_of(*field);
+  switch (field->kind) {
+    case FieldKind::Number:
+      return Column{.sql = column, .is_signed = field->is_signed};
+    case FieldKind::Text:
+      return Column{.sql = column, .is_text = true};
+    case FieldKind::DynamicText:
+      return Column{.sql = fmt::format("ifNull({}, '(fault)')", column), .is_text = true};
+    case FieldKind::Numbers:
+    case FieldKind::DynamicBytes:
+    case FieldKind::DynamicTexts:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+// by, by_text, text, from, to, hits, sum
+std::optional<std::string> question_of_counts(const CountWish& wish, std::string_view which) {
+  const auto value = column_named(*wish.event, wish.field), by = column_named(*wish.event, wish.by);
+  if (!value || !by || wish.is_of_stacks) return std::nullopt;
+  const auto number_of = [](const Column& one) { return one.sql.empty() || one.is_text ? "0" : one.sql; };
+  const auto text_of = [](const Column& one) { return one.is_text ? one.sql : "''"; };
+  const std::string number = fmt::format("toUInt64({})", number_of(*value));
+  const std::string is_negative = value->is_signed ? number_of(*value) + " < 0" : "0";
+  return fmt::format(
+      "SELECT by, by_text, text, min(number), max(number), count(), sum(number) FROM (SELECT toInt64({}) AS by, {} AS "
+      "by_text, {} AS text, {} AS number, {} AS is_negative, if(number = 0 OR is_negative, toUInt64(0), "
+      "roundToExp2(number)) AS power, if(is_negative, toUInt64(0), intDiv(toUInt64(number - power), "
+      "greatest(intDiv(power, 64), "
+      "toUInt64(1)))) AS part FROM {}) GROUP BY by, by_text, text, is_negative, power, part LIMIT {} FORMAT RowBinary",
+      number_of(*by), text_of(*by), text_of(*value), number, is_negative, which, kMostRows + 1);
+}
+
+Result<std::vector<record::CountedBucket>> read_buckets(std::string_view answer) {
+  std::vector<record::CountedBucket> buckets;
+  RowReader rows(answer);
+  while (!rows.at_end()) {
+    if (buckets.size() == kMostRows)
+      return std::unexpected(Error(fmt::format("more than {} different numbers, texts and keys", kMostRows), EMSGSIZE));
+    record::CountedBucket& one = buckets.emplace_back();
+    one.by = rows.number<std::uint64_t>();
+    one.by_text = rows.text();
+    one.text = rows.text();
+    for (std::uint64_t* number : {&one.from, &one.to, &one.hits, &one.sum}) *number = rows.number<std::uint64_t>();
+  }
+  if (!rows.good()) return std::unexpected(Error("the counts of the server make no sense"));
+  return buckets;
+}
+
+}  // namespace kevt::fleet
