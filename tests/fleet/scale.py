@@ -1,6 +1,6 @@
 """How many hosts one server takes: INSERTs as shippers make them, from many hosts at once, as fast as the server answers.
 
-    python3 scale.py [--seconds N] [--rows N] [--clients N] [--hosts N] [--events N] [--every SEC]
+    ./kev fleet-bench --scale [--seconds N] [--rows N] [--clients N] [--hosts N] [--events N] [--every SEC]
 
 A look of a shipper is an INSERT for each event and two for its counts. What the server sustains is measured; from it come
 hosts a server, and bytes, INSERTs a second and servers for the hosts asked about. KEVT_CLICKHOUSE=today: today's engine.

@@ -4,7 +4,7 @@
 //   code_soak SWARM EVENTS AT_ONCE REST_US SEED        seed 0: a new one
 //
 // Each of EVENTS goes through all of it; up to AT_ONCE of them come and go together. The first quarter says how much is
-// needed at most; the others must not need three times as much.
+// needed at most; the others must not need eight times as much, and at some moment of the last quarter no more.
 // REST_US: how long the swarm's threads rest between 256 calls, so that they can be stopped at once.
 #include <fmt/format.h>
 #include <unistd.h>
@@ -14,6 +14,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 
@@ -49,14 +50,15 @@ struct Use {
     target_kib = std::max(target_kib, other.target_kib);
     target_maps = std::max(target_maps, other.target_maps);
   }
-  // Empty: it is at most three times as much as `before`, memory of both sides less than 16 MiB more. A look at a
-  // moment when a child is there gives nothing back, and the next one comes when twice as much is there.
-  std::string excess(const Use& before) const {
+  // Empty: it is at most so many times as much as `before`, memory of both sides less than 16 MiB more. A look at a
+  // moment when a child is there gives nothing back, and the next one comes when twice as much is there: on a busy
+  // machine three such looks follow each other now and then.
+  std::string excess(const Use& before, std::uint64_t times) const {
     constexpr std::uint64_t kNoise = 16u << 10;
-    if (code_bytes > 3 * before.code_bytes) return "bytes of code";
-    if (rows > 3 * before.rows) return "counter rows";
-    if (handles > 3 * before.handles) return "events of the runtime";
-    if (shards > 3 * before.shards) return "counter shards";
+    if (code_bytes > times * before.code_bytes) return "bytes of code";
+    if (rows > times * before.rows) return "counter rows";
+    if (handles > times * before.handles) return "events of the runtime";
+    if (shards > times * before.shards) return "counter shards";
     if (own_kib > before.own_kib + kNoise) return "memory of the tracer";
     if (target_kib > before.target_kib + kNoise) return "memory of the target";
     if (target_maps > before.target_maps + 2) return "mappings of the target";
@@ -193,21 +195,25 @@ int soak(const char* program, std::uint64_t events, unsigned at_once, unsigned r
   Cycles cycling(swarm.pid(), seed);
   auto done = cycling.attach();
   Use first, later;
+  std::optional<Use> least;  // of code, in the last quarter
   const auto begin = Clock::now();
   std::uint64_t gone = 0;
   for (unsigned step = 0; done && gone < events; ++step) {
     const auto count = cycling.step(at_once);
     if (!count) done = std::unexpected(count.error());
     gone += count.value_or(0);
-    if (step % 16 == 0) (gone < events / 4 ? first : later).grow(cycling.use());
+    const Use now = cycling.use();
+    if (step % 16 == 0) (gone < events / 4 ? first : later).grow(now);
+    if (gone > events / 4 * 3 && (!least || now.code_bytes < least->code_bytes)) least = now;
   }
   if (done) done = cycling.leave();
   if (!done) return fmt::print(stderr, "code: seed {}: {}{}\n", seed, done.error().message(), swarm.how_it_ended()), 1;
   const double seconds = std::chrono::duration<double>(Clock::now() - begin).count();
   fmt::print("code: seed {}: {} events in {:.1f} s, {} hits, {} forks\n  first quarter: {}\n  the others:    {}\n",
              seed, gone, seconds, cycling.hits(), swarm.page().forks, first.text(), later.text());
-  if (const std::string excess = later.excess(first); !excess.empty())
-    return fmt::print(stderr, "code: seed {}: too many {}\n", seed, excess), 1;
+  std::string excess = later.excess(first, 8);
+  if (excess.empty() && least) excess = least->excess(first, 1);
+  if (!excess.empty()) return fmt::print(stderr, "code: seed {}: too many {}\n", seed, excess), 1;
   const std::string wrong = swarm.end();
   if (!wrong.empty()) return fmt::print(stderr, "code: seed {}: {}\n", seed, wrong), 1;
   return cycling.hits() == 0;
