@@ -58,7 +58,7 @@ int list_sessions(Servers& servers, const fleet::Address& address, const FleetOp
     }
     for (const fleet::Session& one : *sessions) {
       const auto [in_recording, shipped] = sums[one.id];
-      const fleet::ClockFit clock = fleet::fit_clock(one.wall_offset_ns, (*clocks)[one.id]);
+      const fleet::ClockFit clock = fleet::fit_clock(one.wall_offset_ns, *clocks, one.id);
       all.push_back({{"host", one.host},
                      {"recording", one.id},
                      {"server", server->url()},

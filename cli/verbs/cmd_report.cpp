@@ -52,7 +52,9 @@ class TextOutput {
         columns_.append(record, file_.buffer());
       if (file_.buffer().size() >= kEnough) KEVT_TRY(flush());
     }
-    if (columns_.empty())
+    // Those of several hosts are one: of one host its own address shows them.
+    const bool is_part = input_.is_of_one_instance() && !input_.metadata().origins.empty();
+    if (columns_.empty() && !is_part)
       for (const record::HistogramReading& one : input_.metadata().histograms) {
         if (&one != &input_.metadata().histograms.front()) file_.append("\n");
         file_.append(file_.controls() == Controls::Escaped ? escaped_lines(one.text) : one.text);

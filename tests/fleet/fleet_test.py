@@ -293,6 +293,8 @@ class FleetTest(unittest.TestCase):
         self.assertIn(f"    Hits: {sum(counted.values())}\n    Entries: {len(counted)}\n    Dropped: 0\n", out)
         objects = [json.loads(line)["histogram"] for line in kevtrace("report", self.address, "-f", "json")[0].splitlines() if '"histogram"' in line]
         self.assertEqual([(one["event"], one["hits"]) for one in objects], [("kprobes:opened", sum(counted.values()))])
+        self.assertNotIn("# event histogram", kevtrace("report", self.address, "-B", "web1")[0])
+        self.assertIn("# event histogram", kevtrace("report", self.address + "/web1")[0])
         in_utf8 = {path.encode(errors="surrogateescape").decode(errors="replace"): hits for path, hits in counted.items()}
         self.assertEqual({row["keys"]["path"]: row["hitcount"] for row in objects[0]["rows"]}, in_utf8)
         self.assertTrue(all(one["holds"] for one in self.balance()))

@@ -5,7 +5,8 @@
 #include <time.h>
 
 #include <algorithm>
-#include <cstdlib>
+#include <iterator>
+#include <utility>
 
 #include "common/clock.h"
 #include "tracefs-compat/fleet/catalogue.h"
@@ -17,18 +18,14 @@ namespace {
 
 constexpr const char* kClockColumns = "host, session, utc, monotonic, max_error";
 
-struct PairOfSession {
-  std::string session;
-  ClockPair pair;
-};
+using NotesOfSession = std::pair<std::string, ClockNotes>;
 
-PairOfSession read_pair(RowReader& rows) {
-  PairOfSession one;
-  (void)rows.text();  // host
-  one.session = rows.text();
-  one.pair.utc_ns = rows.number<std::int64_t>();
-  one.pair.monotonic_ns = rows.number<std::int64_t>();
-  one.pair.max_error_ns = rows.number<std::int64_t>();
+NotesOfSession read_notes(RowReader& rows) {
+  NotesOfSession one;
+  one.first = rows.text();
+  for (std::int64_t* number :
+       {&one.second.ahead_ns, &one.second.max_error_ns, &one.second.least_ahead_ns, &one.second.most_ahead_ns})
+    *number = rows.number<std::int64_t>();
   return one;
 }
 
@@ -36,11 +33,6 @@ PairOfSession read_pair(RowReader& rows) {
 std::int64_t distance(std::int64_t a, std::int64_t b) {
   std::int64_t out = 0;
   return __builtin_sub_overflow(std::max(a, b), std::min(a, b), &out) ? INT64_MAX : out;
-}
-
-bool is_plausible(const ClockPair& pair) {
-  constexpr std::int64_t kMost = 1ll << 62;
-  return pair.utc_ns >= 0 && pair.utc_ns < kMost && pair.monotonic_ns >= 0 && pair.monotonic_ns < kMost;
 }
 
 }  // namespace
@@ -66,32 +58,35 @@ Result<void> put_clocks(Server& server, const std::string& host, const std::stri
   return put_rows(server, "kevt_clocks", kClockColumns, rows);
 }
 
-Result<std::map<std::string, std::vector<ClockPair>>> find_clocks(Server& server, const Address& address) {
-  const auto all = KEVT_TRY(rows_of(server,
-                                    fmt::format("SELECT {} FROM {}.kevt_clocks WHERE {} ORDER BY utc FORMAT RowBinary",
-                                                kClockColumns, server.database(), chosen(address)),
-                                    &read_pair));
-  std::map<std::string, std::vector<ClockPair>> out;
-  for (const PairOfSession& one : all)
-    if (is_plausible(one.pair)) out[one.session].push_back(one.pair);
-  return out;
+Result<std::map<std::string, ClockNotes>> find_clocks(Server& server, const Address& address) {
+  constexpr const char* kMost = "4611686018427387904";  // 2^62: anything may stand in a database
+  auto all = KEVT_TRY(rows_of(
+      server,
+      fmt::format(
+          "SELECT session, argMin(utc - monotonic, max_error), min(max_error), min(utc - monotonic), max(utc - "
+          "monotonic) FROM {}.kevt_clocks WHERE {} AND max_error >= 0 AND utc >= 0 AND utc < {} AND monotonic >= "
+          "0 AND monotonic < {} GROUP BY session FORMAT RowBinary",
+          server.database(), chosen(address), kMost, kMost),
+      &read_notes));
+  return std::map<std::string, ClockNotes>(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
 }
 
-ClockFit fit_clock(std::int64_t wall_offset_ns, std::span<const ClockPair> pairs) {
-  const ClockPair* best = nullptr;
-  for (const ClockPair& one : pairs)
-    if (one.max_error_ns >= 0 && (best == nullptr || one.max_error_ns < best->max_error_ns)) best = &one;
-  if (best == nullptr) return {};
-  std::int64_t apart = 0;
-  for (const ClockPair& one : pairs)
-    if (one.max_error_ns >= 0) apart = std::max(apart, distance(one.ahead_ns(), best->ahead_ns()));
+ClockFit fit_clock(std::int64_t wall_offset_ns, const ClockNotes& notes) {
+  const std::int64_t apart =
+      std::max(distance(notes.least_ahead_ns, notes.ahead_ns), distance(notes.most_ahead_ns, notes.ahead_ns));
   ClockFit fit;
   std::int64_t error = 0;
-  if (__builtin_sub_overflow(best->ahead_ns(), wall_offset_ns, &fit.shift_ns) ||
-      __builtin_add_overflow(best->max_error_ns, apart, &error))
+  if (notes.max_error_ns < 0 || __builtin_sub_overflow(notes.ahead_ns, wall_offset_ns, &fit.shift_ns) ||
+      __builtin_add_overflow(notes.max_error_ns, apart, &error))
     return {};
   fit.error_ns = error;
   return fit;
+}
+
+ClockFit fit_clock(std::int64_t wall_offset_ns, const std::map<std::string, ClockNotes>& all,
+                   const std::string& session) {
+  const auto notes = all.find(session);
+  return notes == all.end() ? ClockFit() : fit_clock(wall_offset_ns, notes->second);
 }
 
 std::string error_text(const std::optional<std::int64_t>& error_ns) {

@@ -9,9 +9,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <span>
 #include <string>
-#include <vector>
 
 #include "common/error.h"
 #include "tracefs-compat/fleet/address.h"
@@ -30,8 +28,15 @@ struct ClockPair {
 ClockPair read_clocks();
 
 Result<void> put_clocks(Server& server, const std::string& host, const std::string& session, const ClockPair& pair);
-// Of the recordings that are meant, by their ids.
-Result<std::map<std::string, std::vector<ClockPair>>> find_clocks(Server& server, const Address& address);
+
+// What the pairs of a recording say, of which something kept the clock right.
+struct ClockNotes {
+  std::int64_t ahead_ns = 0;                           // of the pair with the least error
+  std::int64_t max_error_ns = 0;                       // its
+  std::int64_t least_ahead_ns = 0, most_ahead_ns = 0;  // of all
+};
+// Of the recordings that are meant, by their ids. Those without such a pair are not in it.
+Result<std::map<std::string, ClockNotes>> find_clocks(Server& server, const Address& address);
 
 struct ClockFit {
   std::int64_t shift_ns = 0;             // to be added to the recording's times in the database
@@ -39,7 +44,10 @@ struct ClockFit {
 };
 // `wall_offset_ns`: what the recording took the wall clock to be ahead. The error holds for the whole recording as far
 // as pairs were noted in it: it is the best pair's own, and how far others are from it.
-ClockFit fit_clock(std::int64_t wall_offset_ns, std::span<const ClockPair> pairs);
+ClockFit fit_clock(std::int64_t wall_offset_ns, const ClockNotes& notes);
+// The same of the recording with this id.
+ClockFit fit_clock(std::int64_t wall_offset_ns, const std::map<std::string, ClockNotes>& all,
+                   const std::string& session);
 
 // "±1.2 ms", of an error; "unknown".
 std::string error_text(const std::optional<std::int64_t>& error_ns);

@@ -22,25 +22,26 @@ TEST(ClocksTest, AreReadTogether) {
 }
 
 TEST(ClocksTest, GoByTheBestPair) {
-  const ClockPair wrong{.utc_ns = kUtc, .monotonic_ns = 1000, .max_error_ns = -1};
-  const ClockPair good{.utc_ns = kUtc + 3'000'000'000, .monotonic_ns = 1000, .max_error_ns = 5'000};
-  const ClockPair worse{.utc_ns = good.utc_ns + 1'000'200, .monotonic_ns = 1'001'000, .max_error_ns = 9'000};
-  const std::int64_t began = wrong.ahead_ns();
-  EXPECT_FALSE(fit_clock(began, {}).error_ns);
-  EXPECT_FALSE(fit_clock(began, std::array{wrong}).error_ns) << "nothing keeps it right";
-  EXPECT_EQ(fit_clock(began, std::array{wrong}).shift_ns, 0);
-  const ClockFit fit = fit_clock(began, std::array{wrong, worse, good});
+  const std::int64_t began = kUtc - 1000, better = began + 3'000'000'000;
+  const ClockNotes notes{
+      .ahead_ns = better, .max_error_ns = 5'000, .least_ahead_ns = better - 70, .most_ahead_ns = better + 200};
+  const ClockFit fit = fit_clock(began, notes);
   EXPECT_EQ(fit.shift_ns, 3'000'000'000);
   EXPECT_EQ(fit.error_ns, 5'000 + 200);
+  EXPECT_EQ(fit_clock(began, {{"a", notes}}, "a").error_ns, fit.error_ns);
+  EXPECT_FALSE(fit_clock(began, {{"a", notes}}, "b").error_ns);
+  EXPECT_EQ(fit_clock(began, {{"a", notes}}, "b").shift_ns, 0);
 }
 
 TEST(ClocksTest, TakeAnyNumbers) {
-  for (const std::int64_t ahead : {INT64_MIN, INT64_MAX, std::int64_t{0}}) {
-    const ClockPair pair{.utc_ns = 1ll << 61, .monotonic_ns = 0, .max_error_ns = INT64_MAX};
-    const ClockFit fit = fit_clock(
-        ahead, std::array{pair, ClockPair{.utc_ns = 0, .monotonic_ns = 1ll << 61, .max_error_ns = INT64_MAX}});
-    EXPECT_TRUE(!fit.error_ns || *fit.error_ns >= 0);
-  }
+  constexpr std::array kOdd = {INT64_MIN, INT64_MAX, std::int64_t{0}, std::int64_t{-1}};
+  for (const std::int64_t offset : kOdd)
+    for (const std::int64_t ahead : kOdd)
+      for (const std::int64_t error : kOdd) {
+        const ClockFit fit = fit_clock(
+            offset, {.ahead_ns = ahead, .max_error_ns = error, .least_ahead_ns = error, .most_ahead_ns = offset});
+        EXPECT_TRUE(!fit.error_ns || *fit.error_ns >= 0);
+      }
 }
 
 TEST(ClocksTest, SayTheirError) {

@@ -299,8 +299,7 @@ class FleetReader final : public record::RecordReader {
       const auto clocks = KEVT_TRY(find_clocks(*server, address_));
       for (Chosen& one : sessions_) {
         if (one.server != server.get()) continue;
-        const auto pairs = clocks.find(one.session.id);
-        const ClockFit fit = pairs == clocks.end() ? ClockFit() : fit_clock(one.session.wall_offset_ns, pairs->second);
+        const ClockFit fit = fit_clock(one.session.wall_offset_ns, clocks, one.session.id);
         if (!fit.error_ns || std::abs(fit.shift_ns) > kLargestShiftNs) {
           unknown.insert(record::words_of_file(one.session.host));
           continue;
@@ -309,16 +308,15 @@ class FleetReader final : public record::RecordReader {
         worst = std::max(worst, *fit.error_ns);
       }
     }
-    constexpr std::size_t kMostNamed = 3;
+    constexpr std::ptrdiff_t kMostNamed = 3;
+    const auto named = std::min(std::ssize(unknown), kMostNamed);
     if (unknown.empty())
       note_ = fmt::format("times of hosts may be wrong by {}", error_text(worst));
     else
       note_ = fmt::format(
           "how wrong the times of {}{} may be is not known",
-          fmt::join(std::vector(unknown.begin(), std::next(unknown.begin(), static_cast<std::ptrdiff_t>(
-                                                                                std::min(unknown.size(), kMostNamed)))),
-                    ", "),
-          unknown.size() > kMostNamed ? fmt::format(" and {} other hosts", unknown.size() - kMostNamed) : "");
+          fmt::join(unknown.begin(), std::next(unknown.begin(), named), ", "),
+          std::ssize(unknown) > named ? fmt::format(" and {} other hosts", std::ssize(unknown) - named) : "");
     return {};
   }
 
