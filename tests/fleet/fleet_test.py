@@ -522,6 +522,27 @@ class FleetTest(unittest.TestCase):
         self.assertTrue(all(one["exact"] and one["holds"] for one in balance), balance)
         self.assertEqual(sum(one["rows"] for one in balance), self.recorded(path) + self.recorded(rest))
 
+    def test_histograms_of_a_killed_tracer_count_once(self):
+        """The copy that finishes the trace has those of the whole run, with the spans that the first recording has."""
+        path = self.path("killed.dat")
+        program = ('import os, sys\nfor n, line in enumerate(sys.stdin):\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n'
+                   ' if n > 2: os.getppid()  # a name that the recording notes, with what it has counted so far\n print("done", flush=True)')
+        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", path, "-e", OPENS, "-e", "p:asked libc:getppid", "--hist", "opened: keys=path", "--interval", "0.2",
+                                   "--", "/usr/bin/python3", "-S", "-c", program], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        self.addCleanup(tracer.stdout.close)
+        for _ in range(4):
+            tracer.stdin.write(b"go\n")
+            tracer.stdin.flush()
+            tracer.stdout.readline()
+            time.sleep(0.25)  # so there are several spans; with fewer the test asks less
+        with open(f"/proc/{tracer.pid}/task/{tracer.pid}/children") as children:
+            os.kill(int(children.read().split()[0]), signal.SIGKILL)
+        tracer.stdin.close()
+        tracer.wait(60)
+        kevtrace("fleet", "ship", self.address, path, path.replace(".dat", ".rest.dat"))
+        hits = re.findall(r"(?m)^\{ path: /etc/passwd +\} hitcount: +(\d+)$", kevtrace("report", self.address)[0])
+        self.assertEqual(hits, ["40"])
+
     def test_a_recording_whose_writer_is_gone_is_finished(self):
         """The whole family of processes is killed: there is no rest, and nobody writes totals."""
         path = self.path("gone.dat")

@@ -280,9 +280,13 @@ class FleetReader final : public record::RecordReader {
   // What hosts have counted at the hit is one table for each event and trigger.
   void merge_histograms() {
     std::vector<record::HistFileTable> tables;
-    for (const auto& own : metadata_.origins)
-      for (const record::HistogramReading& reading : own->histograms)
+    std::set<std::string_view> goes_on;  // in a recording that has its tables, too
+    for (const Chosen& one : sessions_) goes_on.insert(one.session.rest_of);
+    for (std::size_t i = 0; i < sessions_.size(); ++i) {
+      if (goes_on.contains(sessions_[i].session.id)) continue;
+      for (const record::HistogramReading& reading : metadata_.origins[i]->histograms)
         for (record::HistFileTable& table : record::read_hist_file(reading.text)) tables.push_back(std::move(table));
+    }
     record::HistogramReading merged;
     for (const record::HistFileTable& table : record::merge_hist_tables(tables)) {
       merged.objects.push_back(record::hist_table_object(table));
