@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <sys/utsname.h>
 #include <time.h>
 #include <unistd.h>
@@ -137,6 +138,7 @@ class Obeying {
   Result<void> look();
   void take(std::uint64_t which, const fleet::SignedText& signed_text, const std::string& keys);
   static Result<fleet::Order> judge(const fleet::SignedText& signed_text, const std::string& keys, std::string& signer);
+  Result<void> check_room() const;
   void begin(const fleet::Order& order);
   void stop(std::int64_t serial);
   void watch();
@@ -210,6 +212,7 @@ void Obeying::take(std::uint64_t which, const fleet::SignedText& signed_text, co
     fits = std::unexpected(Error("it is too late to begin with it: the clock was set back", ETIME));
   if (fits && order->stops == 0 && running_.size() >= kMostAtOnce)
     fits = std::unexpected(Error(fmt::format("{} orders are carried out here at the moment", kMostAtOnce), EBUSY));
+  if (fits && order->stops == 0) fits = check_room();
   // What is refused is in the book, too: a host that has said no to a good signature does not change its mind.
   const bool is_news = !book_.has(order->stops);
   if (auto noted = book_.begin(*order); !noted) fits = noted;
@@ -222,6 +225,19 @@ void Obeying::take(std::uint64_t which, const fleet::SignedText& signed_text, co
   }
   report_.status(fmt::format("order {} by key {}: {}, {} ms", order->serial, signer, order->id, order->milliseconds));
   begin(*order);
+}
+
+// For this order and those that are under way, each as long as it may become.
+Result<void> Obeying::check_room() const {
+  struct statvfs room = {};
+  if (::statvfs(folder_.c_str(), &room) < 0) return std::unexpected(Error::from_errno(folder_));
+  const double left = static_cast<double>(room.f_bavail) * static_cast<double>(room.f_frsize);
+  const double needed = static_cast<double>(options_.max_bytes) * static_cast<double>(running_.size() + 1);
+  if (left >= needed) return {};
+  constexpr double kGib = 1 << 30;
+  return std::unexpected(Error(fmt::format("{} has {:.1f}G left, and {} order{} may take {:.1f}G", folder_, left / kGib,
+                                           running_.size() + 1, running_.empty() ? "" : "s", needed / kGib),
+                               ENOSPC));
 }
 
 void Obeying::begin(const fleet::Order& order) {

@@ -93,8 +93,8 @@ class Host:
                                                    env={**os.environ, "KEVTRACE_FLEET": self.config}))
         return self.processes[-1]
 
-    def obey(self):
-        return self.start("obey", self.test.address, self.folder, "--as", self.name, "--every", "0.1")
+    def obey(self, *more):
+        return self.start("obey", self.test.address, self.folder, "--as", self.name, "--every", "0.1", *more)
 
     def log(self):
         with open(self.folder + ".log", errors="replace") as file:
@@ -390,6 +390,16 @@ class OrdersTest(unittest.TestCase):
         self.put(text, self.sign(text), serial)
         self.answer(serial, "ended")
         self.assertEqual(host.log().count("an order is refused"), 16)
+
+    def test_a_host_without_room_says_so(self):
+        host = self.host("web1")
+        host.obeying.send_signal(signal.SIGTERM)
+        self.assertEqual(host.obeying.wait(30), 0)
+        host.obeying = host.obey("--max-bytes", "4000000G")
+        text, serial = self.text()
+        self.put(text, self.sign(text), serial)
+        self.assertRegex(self.answer(serial, "refused"), r"has \d+\.\dG left, and 1 order may take 4000000\.0G")
+        self.assertEqual(host.recordings(), [])
 
     def test_machine_code_is_refused_where_it_is_not_accepted(self):
         careful, trusting = self.host("web1"), self.host("web2", more=("accept-compiled yes",))
