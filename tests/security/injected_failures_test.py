@@ -35,13 +35,15 @@ def state_to_keep(pid):
 
 
 class InjectedFailures(Attached):
+    more = {}
+
     def command(self, definitions, *words):
         events = self.path("events", "\n".join(definitions).encode() + b"\n")
         return [KEVTRACE, "run", "-p", events, "-o", self.path("trace"), *words]
 
     def failing(self, at, count):
         note = self.path("note", b"")
-        env = {"LD_PRELOAD": SHIM, "KEVT_FAIL_NOTE": note, "KEVT_FAIL_AT": str(at), "KEVT_FAIL_FOR": str(count)}
+        env = {**self.more, "LD_PRELOAD": SHIM, "KEVT_FAIL_NOTE": note, "KEVT_FAIL_AT": str(at), "KEVT_FAIL_FOR": str(count)}
         return _prepared({"env": env})
 
     def note(self):
@@ -93,6 +95,21 @@ class InjectedFailures(Attached):
             if not is_as_before:
                 target = self.fresh_target()
         self.assertEqual(target.end(), 0)
+
+    def test_a_word_that_cannot_be_read_is_no_exec(self):
+        """Each read of one word fails once: the program's memory is left as it was, whatever the word would have told."""
+        self.more = {"KEVT_FAIL_WORDS": "1"}
+        target = self.fresh_target()
+        self.attach(target, 0, 0)
+        words = self.calls()
+        self.assertGreater(words, 5)
+        for at in range(1, min(words, 60) + 1):
+            with self.subTest(at=at):
+                _, err = self.attach(target, at, 1)
+                self.assertNotIn(b"replaced by another program", err)
+                self.assertNotIn(b"memfd:kevtrace", read(f"/proc/{target.pid}/maps"), err)
+                self.assertTrue(text_of(target.pid, "/") == target.text, err)
+        target.end()  # what its threads have seen is another matter: some of these reads are of their state
 
     def fresh_target(self):
         target = self.stays()

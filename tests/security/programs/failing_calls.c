@@ -1,7 +1,8 @@
 /*
  * Preloaded into kevtrace: in the process named kevtrace-tracer, and in no other, calls number KEVT_FAIL_AT to
  * KEVT_FAIL_AT + KEVT_FAIL_FOR - 1 of those below fail as they do where memory, space or a device is short.  Which one
- * was the first is written to the file KEVT_FAIL_NOTE, and in the end how many calls there were.
+ * was the first is written to the file KEVT_FAIL_NOTE, and in the end how many calls there were.  With KEVT_FAIL_WORDS
+ * only pread calls of 8 bytes are counted and fail: a word of the target's memory, mostly.
  *
  * With KEVT_END_AT it is killed instead, before step number KEVT_END_AT: steps are its calls of ptrace, pwrite and
  * sendmsg, by which targets change.  Their number is in the note, too.  With KEVT_END_AT_SIGNAL it is killed before it
@@ -31,6 +32,7 @@ extern void* __libc_realloc(void*, size_t);
 extern void* __libc_memalign(size_t, size_t);
 
 static pid_t tracer;
+static int only_words;
 static unsigned long calls, first, count, steps, last_step, last_signal;
 static const char* note_path;
 
@@ -77,12 +79,13 @@ static int is_tracer(void) {
   last_step = number_of("KEVT_END_AT", 0);
   last_signal = number_of("KEVT_END_AT_SIGNAL", 0);
   note_path = getenv("KEVT_FAIL_NOTE");
+  only_words = getenv("KEVT_FAIL_WORDS") != NULL;
   tracer = self;
   return 1;
 }
 
 static int fails(const char* what, int error) {
-  if (!is_tracer()) return 0;
+  if (!is_tracer() || (only_words && strcmp(what, "word"))) return 0;
   const unsigned long now = __atomic_add_fetch(&calls, 1, __ATOMIC_RELAXED);
   if (!first || now < first || now - first >= count) return 0;
   if (now == first) note(what);
@@ -157,7 +160,8 @@ FILE* fopen(const char* path, const char* mode) {
 FILE* fopen64(const char* path, const char* mode) { return fopen(path, mode); }
 
 ssize_t pread(int fd, void* to, size_t bytes, off_t at) {
-  return fails("pread", EIO) ? -1 : checked(raw(SYS_pread64, fd, (long)to, (long)bytes, at, 0, 0));
+  return fails(bytes == 8 ? "word" : "pread", EIO) ? -1
+                                                   : checked(raw(SYS_pread64, fd, (long)to, (long)bytes, at, 0, 0));
 }
 ssize_t pread64(int fd, void* to, size_t bytes, off_t at) { return pread(fd, to, bytes, at); }
 ssize_t pwrite(int fd, const void* from, size_t bytes, off_t at) {
