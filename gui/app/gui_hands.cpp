@@ -21,6 +21,7 @@
 //   press ACTION              an action, by its text
 //   wait N                    until the table has N records
 //   lines                     the table's trace lines
+//   problems                  the page Problems, in one line
 //   rest                      the window goes on for a moment
 //   save FILE                 the trace, in the format that the file's ending names
 //   measure                   the page Measure: events and fields, a line each, its columns with tabs between
@@ -275,6 +276,7 @@ QStringList Hands::obey(const QStringList& words) {
   }
   if (what == "rest") return QTest::qWait(50), ok();
   if (what == "lines") return ok(lines());
+  if (what == "problems") return ok({problems()});
   if (what == "measure") return ok(measured());
   if (what == "save") {
     const auto saved = window_.saveTrace(rest.value(0));

@@ -101,12 +101,14 @@ void TraceDocument::openFile(const QString& path) {
       QMetaObject::invokeMethod(
           this, [this, progress = std::move(progress)] { take(progress); }, Qt::QueuedConnection);
     };
-    auto opened = fleet::open_recording(path);
+    std::string note;
+    auto opened = fleet::open_recording(path, &note);
     if (!opened) {
       own_problems.append(QString::fromStdString(opened.error().message()));
       return send(true);
     }
     reader = *std::move(opened);
+    if (!note.empty()) own_problems.append(QString::fromStdString(note));
     if (!reader->metadata().instances.empty() && reader->metadata().origins.empty())
       own_problems.append(QObject::tr("records of %1 instances are shown with those of the top one, each task by the "
                                       "instance's name; kevtrace report -B has those of one alone")

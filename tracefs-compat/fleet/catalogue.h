@@ -6,7 +6,7 @@
 //   kevt_purged     a row for each day of a recording that was given back
 //   kevt_clocks     rows for each recording: its machine's clocks at some moments (clocks.h)
 //
-// Each has a `checkpoint`, nanoseconds since 1970: of rows with one key the latest counts.
+// What changes has a `checkpoint`, nanoseconds since 1970: of rows with one key the latest counts.
 #pragma once
 
 #include <cstdint>

@@ -21,7 +21,6 @@ struct ClockPair {
   std::int64_t utc_ns = 0;         // since 1970
   std::int64_t monotonic_ns = 0;   // at the same moment
   std::int64_t max_error_ns = -1;  // of utc_ns; -1: nothing keeps the clock right
-  std::int64_t ahead_ns() const { return utc_ns - monotonic_ns; }
 };
 
 // Of this machine, now.

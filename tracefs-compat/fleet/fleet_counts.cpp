@@ -45,12 +45,9 @@ std::optional<Column> column_named(const record::EventFormat& event, const std::
   return std::nullopt;
 }
 
-}  // namespace
-
-// by, by_text, text, from, to, hits, sum
-std::optional<std::string> question_of_counts(const CountWish& wish, std::string_view which) {
+// The answer's columns: by, by_text, text, from, to, hits, sum.
+std::string sql_of_counts(const CountWish& wish, const std::string& which) {
   const auto value = column_named(*wish.event, wish.field), by = column_named(*wish.event, wish.by);
-  if (!value || !by || wish.is_of_stacks) return std::nullopt;
   const auto number_of = [](const Column& one) { return one.sql.empty() || one.is_text ? "0" : one.sql; };
   const auto text_of = [](const Column& one) { return one.is_text ? one.sql : "''"; };
   const std::string number = fmt::format("toUInt64({})", number_of(*value));
@@ -64,6 +61,39 @@ std::optional<std::string> question_of_counts(const CountWish& wish, std::string
       number_of(*by), text_of(*by), text_of(*value), number, is_negative, which, kMostRows + 1);
 }
 
+Result<std::uint64_t> count_rows_of(const CountQuestion& question) {
+  const std::string answer = KEVT_TRY(question.server->ask(
+      fmt::format("SELECT count() FROM {} WHERE {} FORMAT RowBinary", question.table, question.recordings)));
+  RowReader rows(answer);
+  const auto count = rows.number<std::uint64_t>();
+  if (!rows.good()) return std::unexpected(no_sense(*question.server));
+  return count;
+}
+
+}  // namespace
+
+bool can_count(const CountWish& wish) {
+  return column_named(*wish.event, wish.field) && column_named(*wish.event, wish.by) && !wish.is_of_stacks;
+}
+
+// Of whole recordings it is known how many rows there are: as many as that, and none is there twice. Where all of them
+// are asked for, the answer itself says how many.
+Result<std::string> ask_counts(const CountQuestion& question) {
+  const bool is_all = question.condition == "1";
+  const auto ask = [&](const char* final) {
+    return question.server->ask(sql_of_counts(*question.wish, fmt::format("{}{} WHERE {} AND {}", question.table, final,
+                                                                          question.recordings, question.condition)));
+  };
+  if (!question.rows || (!is_all && KEVT_TRY(count_rows_of(question)) != *question.rows)) return ask(" FINAL");
+  std::string answer = KEVT_TRY(ask(""));
+  if (!is_all) return answer;
+  const auto buckets = read_buckets(answer);
+  std::uint64_t hits = 0;
+  if (buckets)
+    for (const record::CountedBucket& one : *buckets) hits += one.hits;
+  return hits == *question.rows ? Result<std::string>(std::move(answer)) : ask(" FINAL");
+}
+
 Result<std::vector<record::CountedBucket>> read_buckets(std::string_view answer) {
   std::vector<record::CountedBucket> buckets;
   RowReader rows(answer);
@@ -75,6 +105,7 @@ Result<std::vector<record::CountedBucket>> read_buckets(std::string_view answer)
     one.by_text = rows.text();
     one.text = rows.text();
     for (std::uint64_t* number : {&one.from, &one.to, &one.hits, &one.sum}) *number = rows.number<std::uint64_t>();
+    if (one.hits == 0) buckets.pop_back();  // of a table without such rows
   }
   if (!rows.good()) return std::unexpected(Error("the counts of the server make no sense"));
   return buckets;

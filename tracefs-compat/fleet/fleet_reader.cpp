@@ -13,6 +13,7 @@
 #include <optional>
 #include <set>
 #include <string_view>
+#include <tuple>
 #include <utility>
 #include <vector>
 
@@ -89,17 +90,18 @@ class FleetReader final : public record::RecordReader {
   // Nothing is given before all answers are there.
   Result<bool> give_counts(record::RecordWriter& to) override {
     const std::vector<record::CountWish> wishes = to.count_wishes(record::CountedBy::Database);
+    if (wishes.empty() || narrows_stacks_ || !std::ranges::all_of(wishes, &can_count)) return false;
     std::vector<Count> counts;
     for (const record::CountWish& wish : wishes)
-      if (!plan_counts(wish, counts)) return false;
+      if (!KEVT_TRY(plan_counts(wish, counts))) return false;
     for (Count& one : counts) {
-      one.answer = KEVT_TRY(one.server->ask(one.question));
+      one.answer = KEVT_TRY(ask_counts(one.question));
       auto buckets = read_buckets(one.answer);
       if (!buckets && buckets.error().errno_value() == EMSGSIZE) return false;
       one.buckets = KEVT_TRY(std::move(buckets));
     }
-    for (const Count& one : counts) to.take_counts(*one.wish->event, one.buckets, 0);
-    return !wishes.empty();
+    for (const Count& one : counts) to.take_counts(*one.question.wish->event, one.buckets, 0);
+    return true;
   }
 
   // Nothing is asked of a server yet.
@@ -152,43 +154,67 @@ class FleetReader final : public record::RecordReader {
     std::string table;
   };
 
-  // A question to a server about one event of all recordings there that are meant.
   struct Count {
-    const record::CountWish* wish = nullptr;
-    Server* server = nullptr;
-    std::string question, answer;
+    CountQuestion question;
+    std::string answer;
     std::vector<record::CountedBucket> buckets;  // whose texts are the answer's
   };
 
-  // False: the records themselves are needed.
-  bool plan_counts(const record::CountWish& wish, std::vector<Count>& counts) const {
-    if (narrows_stacks_) return false;
-    std::map<std::pair<Server*, std::string>, std::pair<std::string, std::string>> meant;  // hosts and recordings
+  // A question to each server about all recordings there of which the same is wanted. False: the records themselves are
+  // needed.
+  Result<bool> plan_counts(const record::CountWish& wish, std::vector<Count>& counts) {
+    struct Meant {
+      std::string hosts, sessions;
+      std::optional<std::uint64_t> rows = 0;
+    };
+    std::map<std::tuple<Server*, std::string, std::string>, Meant> meant;  // by server, table, condition
     for (const Event& one : events_) {
       if (one.format != wish.event) continue;
       const auto part = part_of(one);
       if (!part) continue;
       if (!part->is_exact) return false;
-      std::string condition = part->condition;
-      if (wanted_.instance && !one.of->instance) {
-        const std::uint32_t instance = *wanted_.instance;
-        condition += " AND instance = " + sql_text(instance == 0 ? "" : metadata_.instances[instance - 1]);
-      }
-      if (wanted_.from_ns) condition += fmt::format(" AND time >= {}", since_1970(*wanted_.from_ns, *one.of));
-      if (wanted_.to_ns) condition += fmt::format(" AND time <= {}", since_1970(*wanted_.to_ns, *one.of));
-      auto& [hosts, sessions] =
-          meant[{one.of->server, fmt::format("{}.{} WHERE {}", address_.database, one.table, condition)}];
-      hosts += (hosts.empty() ? "" : ", ") + sql_text(one.of->session.host);
-      sessions += (sessions.empty() ? "" : ", ") + sql_text(one.of->session.id);
+      Meant& of = meant[{one.of->server, one.table, condition_of(one, *part)}];
+      of.hosts += (of.hosts.empty() ? "" : ", ") + sql_text(one.of->session.host);
+      of.sessions += (of.sessions.empty() ? "" : ", ") + sql_text(one.of->session.id);
+      if (!one.of->session.is_whole)
+        of.rows.reset();
+      else if (of.rows)
+        *of.rows += KEVT_TRY(noted_rows(one));
     }
-    for (const auto& [where, names] : meant) {
-      auto question = question_of_counts(
-          wish, fmt::format("{} AND host IN ({}) AND session IN ({})", where.second, names.first, names.second));
-      if (!question) return false;
+    for (const auto& [where, of] : meant) {
+      const auto& [server, table, condition] = where;
       counts.push_back(
-          {.wish = &wish, .server = where.first, .question = *std::move(question), .answer = {}, .buckets = {}});
+          {.question = {.wish = &wish,
+                        .server = server,
+                        .table = address_.database + "." + table,
+                        .recordings = fmt::format("host IN ({}) AND session IN ({})", of.hosts, of.sessions),
+                        .condition = condition,
+                        .rows = of.rows},
+           .answer = {},
+           .buckets = {}});
     }
     return true;
+  }
+
+  // The part as SQL alone; a lane has its times besides.
+  std::string condition_of(const Event& one, const FleetLane::Part& part) const {
+    std::string out = part.condition;
+    if (wanted_.instance && !one.of->instance) {
+      const std::uint32_t instance = *wanted_.instance;
+      out += " AND instance = " + sql_text(instance == 0 ? "" : metadata_.instances[instance - 1]);
+    }
+    if (wanted_.from_ns) out += fmt::format(" AND time >= {}", since_1970(*wanted_.from_ns, *one.of));
+    if (wanted_.to_ns) out += fmt::format(" AND time <= {}", since_1970(*wanted_.to_ns, *one.of));
+    return out;
+  }
+
+  // Records of the event that its recording has, as its shipper noted them.
+  Result<std::uint64_t> noted_rows(const Event& one) {
+    const auto [known, is_new] = noted_.try_emplace(one.of->server);
+    if (is_new)
+      for (const EventCounts& counts : KEVT_TRY(find_counts(*one.of->server, address_)))
+        known->second[{counts.session, counts.table}] += counts.in_recording;
+    return known->second[{one.of->session.id, one.table}];
   }
 
   // The time of a row of that recording.
@@ -387,6 +413,7 @@ class FleetReader final : public record::RecordReader {
   std::vector<Event> events_;
   std::map<std::string, const record::EventFormat*> formats_;  // by table
   std::map<const Server*, std::set<std::string>> tables_;
+  std::map<const Server*, std::map<std::pair<std::string, std::string>, std::uint64_t>> noted_;  // by session and table
   record::Metadata metadata_;
   std::int64_t offset_ns_ = 0;  // of a row's time to the record's
   record::Problems problems_, problems_of_opening_;

@@ -2,8 +2,8 @@
 // after a restart:
 //
 //   kevtrace orders 1
-//   forgotten 1764200000000000000                                serials with no later `begin-before` may have been
-//   here 1764300000000000000 3f2a5b6c 1764300600000000000 done        serial, id, begin-before, begun or done
+//   forgotten 1764200000000000000                             the latest begin-before of what stands here no more
+//   1764300000000000000 3f2a5b6c 1764300600000000000 done     serial, id, begin-before, begun or done
 //
 // What is done is forgotten a day after its `begin-before`: then it is too late to begin with it.
 #pragma once
