@@ -160,36 +160,35 @@ class FleetReader final : public record::RecordReader {
     std::vector<record::CountedBucket> buckets;  // whose texts are the answer's
   };
 
-  // A question to each server about all recordings there of which the same is wanted. False: the records themselves are
-  // needed.
+  // A question to each server about all recordings there of which the same is wanted, and one about those that are not
+  // finished. False: the records themselves are needed.
   Result<bool> plan_counts(const record::CountWish& wish, std::vector<Count>& counts) {
     struct Meant {
       std::string hosts, sessions;
-      std::optional<std::uint64_t> rows = 0;
+      std::uint64_t rows = 0;
     };
-    std::map<std::tuple<Server*, std::string, std::string>, Meant> meant;  // by server, table, condition
+    std::map<std::tuple<Server*, std::string, std::string, bool>, Meant>
+        meant;  // by server, table, condition, is_whole
     for (const Event& one : events_) {
       if (one.format != wish.event) continue;
       const auto part = part_of(one);
       if (!part) continue;
       if (!part->is_exact) return false;
-      Meant& of = meant[{one.of->server, one.table, condition_of(one, *part)}];
+      const bool is_whole = one.of->session.is_whole;
+      Meant& of = meant[{one.of->server, one.table, condition_of(one, *part), is_whole}];
       of.hosts += (of.hosts.empty() ? "" : ", ") + sql_text(one.of->session.host);
       of.sessions += (of.sessions.empty() ? "" : ", ") + sql_text(one.of->session.id);
-      if (!one.of->session.is_whole)
-        of.rows.reset();
-      else if (of.rows)
-        *of.rows += KEVT_TRY(noted_rows(one));
+      if (is_whole) of.rows += KEVT_TRY(noted_rows(one));
     }
     for (const auto& [where, of] : meant) {
-      const auto& [server, table, condition] = where;
+      const auto& [server, table, condition, is_whole] = where;
       counts.push_back(
           {.question = {.wish = &wish,
                         .server = server,
                         .table = address_.database + "." + table,
                         .recordings = fmt::format("host IN ({}) AND session IN ({})", of.hosts, of.sessions),
                         .condition = condition,
-                        .rows = of.rows},
+                        .rows = is_whole ? std::optional(of.rows) : std::nullopt},
            .answer = {},
            .buckets = {}});
     }
