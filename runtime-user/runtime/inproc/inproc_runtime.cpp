@@ -56,12 +56,6 @@ std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& p
   return x86::return_probe_refusal(image, symbol ? symbol->name : std::string_view()).value_or("");
 }
 
-// A read may fail for other reasons than that nothing is there.
-bool may_be_there(pid_t pid, RemoteAddr address) {
-  const auto maps = target::read_maps(pid);
-  return !maps || std::ranges::any_of(*maps, [&](const target::Mapping& one) { return one.contains(address); });
-}
-
 }  // namespace
 
 // After exec the process is another program: nothing of ours is there, and it must not be touched. Until our memory has
@@ -74,10 +68,10 @@ Result<InprocRuntime::Hold> InprocRuntime::hold() {
   if (!placement_.agent().priv.value) return held;
   std::uint64_t self = 0;
   const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
-  auto got = tracee_.read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self});
-  if (!got && poll_exit()) return std::unexpected(Error("the process is gone", ESRCH));
-  if (!got && may_be_there(tracee_.pid(), at)) return std::unexpected(std::move(got.error()));
-  if (!got || self != memory_.target().value) replaced_ = true;
+  auto is_there = tracee_.read_if_mapped(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self});
+  if ((!is_there || !*is_there) && poll_exit()) return std::unexpected(Error("the process is gone", ESRCH));
+  if (!is_there) return std::unexpected(std::move(is_there.error()));
+  if (!*is_there || self != memory_.target().value) replaced_ = true;
   if (replaced_)
     return std::unexpected(Error("the process has been replaced by another program (exec): its probes are gone"));
   return held;

@@ -21,6 +21,13 @@ Result<T> read_value(const Tracee& tracee, RemoteAddr at) {
 }
 
 template <class T>
+Result<std::optional<T>> read_if_mapped(const Tracee& tracee, RemoteAddr at) {
+  T value{};
+  const bool is_there = KEVT_TRY(tracee.read_if_mapped(at, {reinterpret_cast<std::uint8_t*>(&value), sizeof value}));
+  return is_there ? std::optional(value) : std::nullopt;
+}
+
+template <class T>
 Result<void> write_value(const Tracee& tracee, RemoteAddr at, const T& value) {
   return tracee.write(at, {reinterpret_cast<const std::uint8_t*>(&value), sizeof value});
 }
@@ -46,18 +53,18 @@ Result<void> enter_table(const Tracee& tracee, const PlacedAgent& agent, RemoteA
 
 }  // namespace
 
-std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid) {
-  auto registers = tracee.registers(tid);
+Result<std::optional<std::uint64_t>> thread_pointer_of(const Tracee& tracee, pid_t tid) {
+  const auto registers = tracee.registers(tid);
   if (!registers || !registers->fs_base) return std::nullopt;
-  auto word = read_value<std::uint64_t>(tracee, RemoteAddr{registers->fs_base});
-  return word && *word ? std::optional(*word) : std::nullopt;
+  auto word = KEVT_TRY(read_if_mapped<std::uint64_t>(tracee, RemoteAddr{registers->fs_base}));
+  return word && *word ? word : std::nullopt;
 }
 
 Result<void> mark_threads(Tracee& tracee) {
   for (pid_t tid : tracee.threads()) {
     auto registers = KEVT_TRY(tracee.registers(tid));
     const RemoteAddr at{registers.fs_base};
-    auto word = read_value<std::uint64_t>(tracee, at);
+    auto word = KEVT_TRY(read_if_mapped<std::uint64_t>(tracee, at));
     if (!word || *word) continue;
     KEVT_TRY(write_value(tracee, at, at.value));
   }
@@ -88,21 +95,21 @@ Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const Pl
   return notes;
 }
 
-const ThreadNote* note_of(const Tracee& tracee, pid_t tid, std::uint32_t check_offset,
-                          const std::vector<ThreadNote>& notes) {
-  const auto pointer = thread_pointer_of(tracee, tid);
+Result<const ThreadNote*> note_of(const Tracee& tracee, pid_t tid, std::uint32_t check_offset,
+                                  const std::vector<ThreadNote>& notes) {
+  const auto pointer = KEVT_TRY(thread_pointer_of(tracee, tid));
   if (!pointer) return nullptr;
   auto it = std::ranges::find(notes, *pointer, &ThreadNote::thread_pointer);
   if (it == notes.end()) return nullptr;
   if (it->pid == 0) return &*it;
-  auto check = read_value<std::uint32_t>(tracee, RemoteAddr{*pointer + check_offset});
+  auto check = KEVT_TRY(read_if_mapped<std::uint32_t>(tracee, RemoteAddr{*pointer + check_offset}));
   return check && *check == it->check ? &*it : nullptr;
 }
 
 // We may die between any two steps. The thread pointer comes last: until it is there, nobody takes the note for that
 // thread's, and the thread still blocks the signals in the kernel.
 Result<void> note_blocked(Tracee& tracee, const PlacedAgent& agent, pid_t tid, std::uint64_t blocked) {
-  const auto pointer = thread_pointer_of(tracee, tid);
+  const auto pointer = KEVT_TRY(thread_pointer_of(tracee, tid));
   if (!pointer) return {};  // no hit of it will ever be taken
   const RemoteAddr used_at = agent.priv + offsetof(kevt_private, used_threads);
   auto used = KEVT_TRY(read_value<std::uint64_t>(tracee, used_at));

@@ -35,11 +35,11 @@ Result<void> mark_threads(Tracee& tracee);
 Result<std::vector<ThreadNote>> read_thread_notes(const Tracee& tracee, const PlacedAgent& agent);
 
 // The thread pointer of a stopped thread, by which its note is found; nullopt: the thread has none.
-std::optional<std::uint64_t> thread_pointer_of(const Tracee& tracee, pid_t tid);
+Result<std::optional<std::uint64_t>> thread_pointer_of(const Tracee& tracee, pid_t tid);
 
 // The note of one stopped thread; nullptr: there is none, or the note at its thread pointer is a dead thread's.
-const ThreadNote* note_of(const Tracee& tracee, pid_t tid, std::uint32_t check_offset,
-                          const std::vector<ThreadNote>& notes);
+Result<const ThreadNote*> note_of(const Tracee& tracee, pid_t tid, std::uint32_t check_offset,
+                                  const std::vector<ThreadNote>& notes);
 
 // Notes which of the agent's signals are blocked by a thread that has not hit yet.
 Result<void> note_blocked(Tracee& tracee, const PlacedAgent& agent, pid_t tid, std::uint64_t blocked);

@@ -27,13 +27,15 @@ void CodeReferences::add(std::uint64_t word) {
   if (mapper_.is_code(RemoteAddr{word})) words_.insert(word);
 }
 
-void CodeReferences::add_memory(std::uint64_t from, std::uint64_t to) {
+Result<void> CodeReferences::add_memory(std::uint64_t from, std::uint64_t to) {
   from &= ~7ull;
-  if (from >= to) return;
+  if (from >= to) return {};
   std::vector<std::uint64_t> words((std::min(to, from + kMostOfAStack) - from) / sizeof(std::uint64_t));
   const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(words.data()), words.size() * sizeof words[0]);
-  words.resize(tracee_.read_some(RemoteAddr{from}, bytes) / sizeof words[0]);
+  const std::size_t read = KEVT_TRY(tracee_.read_some(RemoteAddr{from}, bytes));
+  words.resize(read / sizeof words[0]);
   for (const std::uint64_t word : words) add(word);
+  return {};
 }
 
 Result<void> CodeReferences::look_at_thread(pid_t tid, SignalHandover& signals,
@@ -57,13 +59,13 @@ Result<void> CodeReferences::look_at_thread(pid_t tid, SignalHandover& signals,
     if (mapping == maps.end()) continue;
     seen_from = std::max(stack - kRedZone, mapping->start.value);
     seen_to = std::min(mapping->end.value, seen_from + kMostOfAStack);
-    add_memory(seen_from, seen_to);
+    KEVT_TRY(add_memory(seen_from, seen_to));
   }
   return {};
 }
 
 Result<void> CodeReferences::look_at_note(const ThreadNote& note) {
-  if (note.guard) add_memory(note.guard - kAroundAGuard, note.guard + kAroundAGuard);
+  if (note.guard) KEVT_TRY(add_memory(note.guard - kAroundAGuard, note.guard + kAroundAGuard));
   // The instance above the newest may be half filled in by a hit under way.
   const std::uint64_t used = std::min<std::uint64_t>(note.depth + 1, KEVT_RETURN_DEPTH);
   std::vector<kevt_return_instance> instances(used);
@@ -83,7 +85,8 @@ Result<CodeReferences> CodeReferences::find(RemoteMapper& mapper, SignalHandover
   std::set<std::uint64_t> living;  // thread pointers
   for (const pid_t tid : std::vector<pid_t>(mapper.tracee().threads())) {
     KEVT_TRY(found.look_at_thread(tid, signals, maps));
-    if (const auto pointer = thread_pointer_of(mapper.tracee(), tid)) living.insert(*pointer);
+    const auto pointer = KEVT_TRY(thread_pointer_of(mapper.tracee(), tid));
+    if (pointer) living.insert(*pointer);
   }
   for (const ThreadNote& note : notes) {
     if (!living.contains(note.thread_pointer)) continue;

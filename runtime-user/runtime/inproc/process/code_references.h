@@ -30,7 +30,7 @@ class CodeReferences {
   Result<void> look_at_thread(pid_t tid, SignalHandover& signals, const std::vector<target::Mapping>& maps);
   Result<void> look_at_note(const ThreadNote& note);
   void add(std::uint64_t word);
-  void add_memory(std::uint64_t from, std::uint64_t to);
+  Result<void> add_memory(std::uint64_t from, std::uint64_t to);
 
   const RemoteMapper& mapper_;
   const Tracee& tracee_;

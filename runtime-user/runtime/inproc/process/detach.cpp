@@ -65,7 +65,7 @@ bool Detacher::is_in_hit(pid_t tid) const {
 // Whether the thread is in a function that a dead tracer has called, an indirect function's resolver, which may lie in
 // any file's code. The thread has the signal mask of such a call, and the address that the function returns to lies on
 // its stack.
-bool Detacher::is_called(pid_t tid) const {
+Result<bool> Detacher::is_called(pid_t tid) const {
   constexpr std::size_t kLooked = 64 * 1024;
   if (left_work_.empty()) return false;
   const auto mask = tracee_.signal_mask(tid);
@@ -73,7 +73,8 @@ bool Detacher::is_called(pid_t tid) const {
   if (!mask || !registers || *mask != Tracee::kMaskOfCalls) return false;
   std::vector<std::uint64_t> stack(kLooked / sizeof(std::uint64_t));
   const std::span<std::uint8_t> bytes(reinterpret_cast<std::uint8_t*>(stack.data()), kLooked);
-  stack.resize(tracee_.read_some(RemoteAddr{registers->rsp & ~7ull}, bytes) / sizeof(std::uint64_t));
+  const std::size_t read = KEVT_TRY(tracee_.read_some(RemoteAddr{registers->rsp & ~7ull}, bytes));
+  stack.resize(read / sizeof(std::uint64_t));
   return std::ranges::any_of(stack, [this](std::uint64_t word) {
     return std::ranges::any_of(left_work_,
                                [word](RemoteAddr place) { return word == place.value + WorkCode::kReturnAt; });
@@ -83,8 +84,10 @@ bool Detacher::is_called(pid_t tid) const {
 // A thread also counts if a signal handler has interrupted its hit, or its way back from work for a tracer, or if it
 // runs a handler that the agent called.
 Result<bool> Detacher::is_anyone_inside() {
-  if (std::ranges::any_of(tracee_.threads(), [this](pid_t tid) { return is_in_hit(tid) || is_called(tid); }))
-    return true;
+  for (const pid_t tid : tracee_.threads()) {
+    const bool is_inside = is_in_hit(tid) || KEVT_TRY(is_called(tid));
+    if (is_inside) return true;
+  }
   if (!signals_.is_taken() && left_work_.empty()) return false;
   KEVT_TRY(signals_.look());
   for (const pid_t tid : std::vector<pid_t>(tracee_.threads())) {

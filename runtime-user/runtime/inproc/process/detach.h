@@ -40,7 +40,7 @@ class Detacher {
  private:
   bool is_ours(RemoteAddr at) const;
   bool is_in_hit(pid_t tid) const;
-  bool is_called(pid_t tid) const;
+  Result<bool> is_called(pid_t tid) const;
   Result<bool> is_anyone_inside();
   // Lets the disarmed process run for moments until no thread is in a hit; false: one stays there.
   Result<bool> wait_until_quiet();

@@ -251,7 +251,7 @@ Result<void> SignalHandover::send_pending(const ThreadNote& note) {
 Result<void> SignalHandover::give_masks_of_threads_back(std::uint32_t check_offset, bool owned) {
   auto notes = KEVT_TRY(read_thread_notes(tracee_, mapper_.agent()));
   for (pid_t tid : std::vector<pid_t>(tracee_.threads())) {
-    const ThreadNote* note = note_of(tracee_, tid, check_offset, notes);
+    const ThreadNote* note = KEVT_TRY(note_of(tracee_, tid, check_offset, notes));
     if (!note) continue;
     if (owned && note->blocked) KEVT_TRY(give_mask_back(tid, note->blocked));
     if (note->pending && note->pid == tracee_.pid_in_its_namespace())  // a child inherits nothing that waits

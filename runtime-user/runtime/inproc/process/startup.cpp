@@ -82,7 +82,9 @@ Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {
   std::uint64_t self = 0;
   const RemoteAddr pointer{registers.fs_base};
   // The x86-64 ABI for thread-local storage: the first word of the block is its own address.
-  if (!tracee.read(pointer, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) || self != pointer.value)
+  const bool is_mapped =
+      KEVT_TRY(tracee.read_if_mapped(pointer, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}));
+  if (!is_mapped || self != pointer.value)
     return std::unexpected(
         Error("%fs is not the thread pointer of a C library or of the Go runtime: such programs cannot be traced"));
   std::uint8_t block[2048];

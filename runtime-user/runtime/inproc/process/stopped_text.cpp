@@ -13,7 +13,7 @@ Result<void> StoppedText::read(RemoteAddr at, std::span<std::uint8_t> out) {
   std::vector<std::uint8_t>& bytes = block->second;
   if (is_new) {
     bytes.resize(kBlockBytes);
-    bytes.resize(tracee_.read_some(RemoteAddr{begin}, bytes));
+    bytes.resize(tracee_.read_some(RemoteAddr{begin}, bytes).value_or(0));
   }
   if (from + out.size() > bytes.size()) return tracee_.read(at, out);
   std::ranges::copy_n(bytes.begin() + static_cast<std::ptrdiff_t>(from), static_cast<std::ptrdiff_t>(out.size()),

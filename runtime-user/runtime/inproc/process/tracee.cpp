@@ -27,6 +27,7 @@
 #include <fstream>
 
 #include "common/proc.h"
+#include "compiler/target/process/process_map.h"
 #include "runtime-user/runtime/inproc/process/attach_refusal.h"
 #include "runtime-user/runtime/inproc/process/thread_report.h"
 
@@ -389,9 +390,25 @@ Result<void> Tracee::read(RemoteAddr at, std::span<std::uint8_t> out) const {
   return std::unexpected(Error::from_errno("reading the target's memory"));
 }
 
-std::size_t Tracee::read_some(RemoteAddr at, std::span<std::uint8_t> out) const {
-  return static_cast<std::size_t>(
-      std::max<ssize_t>(pread(memory_.get(), out.data(), out.size(), static_cast<off_t>(at.value)), 0));
+Result<bool> Tracee::read_if_mapped(RemoteAddr at, std::span<std::uint8_t> out) const {
+  auto got = read(at, out);
+  if (got) return true;
+  const auto maps = target::read_maps(pid_);
+  if (!maps || std::ranges::any_of(*maps, [at](const target::Mapping& one) { return one.contains(at); }))
+    return std::unexpected(std::move(got.error()));
+  return false;
+}
+
+// A read that ends early is tried again where it ended: memory ends only where that fails, too.
+Result<std::size_t> Tracee::read_some(RemoteAddr at, std::span<std::uint8_t> out) const {
+  std::size_t done = 0;
+  for (int failures = 0; done < out.size() && failures < 2;) {
+    const ssize_t got = pread(memory_.get(), out.data() + done, out.size() - done, static_cast<off_t>(at.value + done));
+    if (got > 0) done += static_cast<std::size_t>(got);
+    failures = got > 0 ? 0 : failures + 1;
+  }
+  if (!done) KEVT_TRY(read_if_mapped(at, out.first(std::min<std::size_t>(out.size(), 1))));
+  return done;
 }
 
 Result<void> Tracee::write(RemoteAddr at, std::span<const std::uint8_t> bytes) const {
