@@ -15,10 +15,10 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
   static std::string task;  // until it has parsed
   CLI::App* verb =
       app.add_subcommand("fleet", "recordings of many machines in a ClickHouse database, every hit accounted for");
-  verb->add_option("TASK", task, "init, ship, status, check, purge; run, obey, hosts")
+  verb->add_option("TASK", task, "init, ship, status, rates, check, purge; run, obey, hosts")
       ->type_name("")
       ->required()
-      ->check(member({"init", "ship", "status", "check", "purge", "run", "obey", "hosts"}));
+      ->check(member({"init", "ship", "status", "rates", "check", "purge", "run", "obey", "hosts"}));
   verb->add_option(
           "ADDRESS", fleet.address,
           "ch://SERVER[:PORT][,SERVER…]/DATABASE[/HOST-GLOB[/RECORDING]], or ch+http:// for a server of this machine")
@@ -60,14 +60,25 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       ->type_name("SIZE")
       ->transform(CLI::Validator(CLI::AsSizeValue(false)).description(""))
       ->default_str("1G");
-  verb->add_option("-f,--format", fleet.format, "of status, check, hosts and run: text or json")
+  verb->add_option("--by", fleet.by, "rates: a line for each event, or for each host")
+      ->type_name("WHAT")
+      ->check(member({"event", "host"}));
+  verb->add_option("--bars", fleet.bars, "rates: into how many bars time is cut, at most")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10000).description(""))
+      ->default_str("60");
+  verb->add_option("--last", fleet.last, "rates: of so many seconds before the last record, instead of all times")
+      ->type_name("SEC")
+      ->check(CLI::Range(0.001, 1e9).description(""));
+  verb->add_option("-f,--format", fleet.format, "of status, rates, check, hosts and run: text or json")
       ->type_name("FORMAT")
       ->check(member({"text", "json"}));
   verb->final_callback([&fleet, verb] {
     using Task = FleetOptions::Task;
     constexpr std::pair<std::string_view, Task> kTasks[] = {
-        {"init", Task::Init},   {"ship", Task::Ship}, {"status", Task::Status}, {"check", Task::Check},
-        {"purge", Task::Purge}, {"run", Task::Run},   {"obey", Task::Obey},     {"hosts", Task::Hosts}};
+        {"init", Task::Init},   {"ship", Task::Ship},   {"status", Task::Status},
+        {"check", Task::Check}, {"purge", Task::Purge}, {"run", Task::Run},
+        {"obey", Task::Obey},   {"hosts", Task::Hosts}, {"rates", Task::Rates}};
     fleet.task = std::ranges::find(kTasks, task, &std::pair<std::string_view, Task>::first)->second;
     const bool takes_files = fleet.task == Task::Ship || fleet.task == Task::Run || fleet.task == Task::Obey;
     if (takes_files && fleet.files.empty())
@@ -83,7 +94,10 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
                                         {"--begin-within", "run"},
                                         {"--every", "ship, obey"},
                                         {"--remove-after", "ship"},
-                                        {"--max-bytes", "obey"}})
+                                        {"--max-bytes", "obey"},
+                                        {"--by", "rates"},
+                                        {"--bars", "rates"},
+                                        {"--last", "rates"}})
       if (verb->count(option) && !std::string_view(tasks).contains(task))
         throw CLI::ValidationError(option, "belongs to `" + std::string(tasks) + "`");
     if (fleet.remove_after && !fleet.follow) throw CLI::ValidationError("--remove-after", "needs --follow");
@@ -93,7 +107,7 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
   add_footer(
       *verb,
       R"(init makes the database and its tables. ship sends records, each once, whatever ends meanwhile: the server says what it
-has, and the rest is sent. status lists hosts and recordings. check proves that rows + spooled + spool_lost = recorded,
+has, and the rest is sent. status lists hosts and recordings, rates shows how many records they have when. check proves that rows + spooled + spool_lost = recorded,
 and hits = recorded + aggregated + filtered + lost + missed, for every host, recording and event. purge gives days back,
 and what went stays in the balance.
 obey makes a host trace what is wanted: orders that a key has signed which fleet.conf trusts. run signs such an order for the

@@ -9,6 +9,7 @@
 #include "cli/fleet/fleet_servers.h"
 #include "cli/fleet/give_order.h"
 #include "cli/fleet/obey.h"
+#include "cli/fleet/rates.h"
 #include "cli/fleet/ship.h"
 #include "cli/reporter.h"
 #include "cli/verbs/commands.h"
@@ -19,6 +20,7 @@
 #include "tracefs-compat/fleet/clocks.h"
 #include "tracefs-compat/fleet/orders/wanted.h"
 #include "tracefs-compat/fleet/purge.h"
+#include "tracefs-compat/fleet/rollups.h"
 #include "tracefs-compat/fleet/server.h"
 #include "tracefs-compat/record/problems.h"
 
@@ -27,10 +29,17 @@ namespace {
 
 int make_schemas(Servers& servers, const Reporter& report) {
   for (const auto& server : servers) {
-    if (auto made = fleet::create_schema(*server); !made) {
-      report.error(made.error());
+    // Schema 5 was the first with rollups.
+    const auto before = fleet::create_schema(*server);
+    const auto lacking =
+        before ? fleet::roll_up_what_lacks(*server, *before < 5 ? fleet::Lacking::All : fleet::Lacking::Unfinished)
+               : std::unexpected(before.error());
+    if (!lacking) {
+      report.error(lacking.error());
       return kFailed;
     }
+    if (*lacking)
+      report.status(fmt::format("{}: {} records were not in the rollups, and are now", server->url(), *lacking));
     report.status(
         fmt::format("{} has database {}, schema {}", server->url(), server->database(), fleet::kSchemaVersion));
   }
@@ -125,6 +134,8 @@ std::string balance_line(const fleet::EventBalance& one, bool is_one_of_several)
                       one.purged ? fmt::format(" + purged {}", one.purged) : "", one.spooled, one.spool_lost,
                       rows_hold ? "=" : "!=", one.recorded);
   if (one.twice) line += fmt::format("; {} rows are there twice", one.twice);
+  if (one.not_rolled_up && one.is_whole)
+    line += fmt::format("; {} rows are in no overview; `kevtrace fleet init` counts them", one.not_rolled_up);
   if (!one.is_exact) line += fmt::format("; exact to the checkpoint {} UTC, nothing is claimed beyond", one.checkpoint);
   if (one.hits != one.accounted) line += fmt::format("; hits {} != {} that are accounted for", one.hits, one.accounted);
   return line;
@@ -153,6 +164,7 @@ int check_balance(Servers& servers, const fleet::Address& address, const FleetOp
                      {"event", one.event},
                      {"rows", one.rows},
                      {"twice", one.twice},
+                     {"not_rolled_up", one.not_rolled_up},
                      {"purged", one.purged},
                      {"spooled", one.spooled},
                      {"spool_lost", one.spool_lost},
@@ -199,11 +211,13 @@ int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
     return kUsage;
   }
   using Task = FleetOptions::Task;
-  const bool takes_hosts = options.task == Task::Status || options.task == Task::Check || options.task == Task::Hosts;
+  const bool takes_hosts = options.task == Task::Status || options.task == Task::Check || options.task == Task::Hosts ||
+                           options.task == Task::Rates;
   if (!address->hosts.empty() && !takes_hosts) {
-    report.error(fmt::format(
-        "`{}` names hosts, which only status, check and hosts take (ship --as HOST files records under another name)",
-        options.address));
+    report.error(
+        fmt::format("`{}` names hosts, which only status, rates, check and hosts take (ship --as HOST files records "
+                    "under another name)",
+                    options.address));
     return kUsage;
   }
   auto servers = servers_of(*address);
@@ -222,6 +236,8 @@ int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
       return obey(*servers, options, report);
     case FleetOptions::Task::Ship:
       return ship(*servers, options, report);
+    case FleetOptions::Task::Rates:
+      return show_rates(options, report);
     case FleetOptions::Task::Status:
       return list_sessions(*servers, *address, options, report);
     case FleetOptions::Task::Purge:

@@ -22,6 +22,12 @@
 //   wait N                    until the table has N records
 //   lines                     the table's trace lines
 //   problems                  the page Problems, in one line
+//   most N                    of the database that is opened next, so many records are loaded at most
+//   strip                     when the database has records: the words below, milliseconds of the last answer, each
+//   event
+//                             and its records in sight
+//   wheel PART STEPS          over the strip, at this part of its width
+//   choose PART PART          the mouse is dragged over the strip from one part of its width to another
 //   rest                      the window goes on for a moment
 //   save FILE                 the trace, in the format that the file's ending names
 //   measure                   the page Measure: events and fields, a line each, its columns with tabs between
@@ -31,6 +37,7 @@
 #include <QTest>
 #include <QTreeView>
 #include <QTreeWidget>
+#include <QWheelEvent>
 #include <algorithm>
 #include <iostream>
 #include <string>
@@ -46,11 +53,13 @@
 #include "gui/model/apply_plan.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
+#include "gui/model/fleet_source.h"
 #include "gui/model/target_process.h"
 #include "gui/model/trace_document.h"
 #include "gui/model/tracing_service.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/event_table.h"
+#include "gui/view/fleet_strip.h"
 #include "gui/view/theme.h"
 
 namespace kevt::gui {
@@ -89,6 +98,7 @@ class Hands {
   QStringList answerOfWrite(int before);
   QStringList lines();
   QStringList measured();
+  QStringList strip();
   QString problems();
   const LiveEvent* event(const QString& name);
 
@@ -221,6 +231,21 @@ QStringList Hands::measured() {
   return all;
 }
 
+QStringList Hands::strip() {
+  const FleetSource& source = window_.fleet();
+  if (!window_.fleetStrip().isVisible()) return no("there is no strip");
+  if (!wait([&] { return !source.isBusy() && window_.document().state() != TraceDocument::State::Loading; }))
+    return no("the server does not answer");
+  QStringList all = {window_.fleetStrip().textBelow().replace(QChar(0x202f), QLatin1Char(' ')),
+                     QString::number(source.lastAnswerMs())};
+  for (const fleet::OverviewLine& line : source.picture().lines) {
+    std::uint64_t sum = 0;
+    for (const std::uint64_t hits : line.hits) sum += hits;
+    all.append(QStringLiteral("%1\t%2").arg(QString::fromStdString(line.name)).arg(sum));
+  }
+  return ok(all);
+}
+
 QStringList Hands::obey(const QStringList& words) {
   const QString& what = words[0];
   const QStringList rest = words.mid(1);
@@ -273,6 +298,23 @@ QStringList Hands::obey(const QStringList& words) {
     const int least = rest.value(0).toInt();
     if (wait([&] { return window_.table().rows().rowCount() >= least; })) return ok();
     return no(QStringLiteral("%1 records; %2").arg(window_.table().rows().rowCount()).arg(problems()));
+  }
+  if (what == "most") return window_.document().setMostRecords(rest.value(0).toULongLong()), ok();
+  if (what == "strip") return strip();
+  if (what == "wheel" && words.size() == 3) {
+    const QPointF at(rest[0].toDouble() * window_.fleetStrip().width(), 20);
+    QWheelEvent event(at, window_.fleetStrip().mapToGlobal(at), {}, {0, rest[1].toInt() * 120}, Qt::NoButton,
+                      Qt::NoModifier, Qt::NoScrollPhase, false);
+    return QApplication::sendEvent(&window_.fleetStrip(), &event), strip();
+  }
+  if (what == "choose" && words.size() == 3) {
+    const auto at = [&](int i) {
+      return QPoint(static_cast<int>(rest[i].toDouble() * window_.fleetStrip().width()), 20);
+    };
+    QTest::mousePress(&window_.fleetStrip(), Qt::LeftButton, {}, at(0));
+    QTest::mouseMove(&window_.fleetStrip(), at(1));
+    QTest::mouseRelease(&window_.fleetStrip(), Qt::LeftButton, {}, at(1));
+    return wait([&] { return window_.document().state() != TraceDocument::State::Loading; }) ? strip() : no("it loads");
   }
   if (what == "rest") return QTest::qWait(50), ok();
   if (what == "lines") return ok(lines());

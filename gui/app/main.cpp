@@ -22,6 +22,7 @@
 #include "gui/app/probes_panel.h"
 #include "gui/app/screenshot.h"
 #include "gui/model/target_process.h"
+#include "gui/model/trace_document.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/theme.h"
 
@@ -79,6 +80,10 @@ struct Options {
                              QStringLiteral("NAME")};
   QCommandLineOption last{QStringLiteral("last"),
                           QStringLiteral("open what was shown last; after a crash, what still records")};
+  QCommandLineOption most_records{
+      QStringLiteral("most-records"),
+      QStringLiteral("of a database (ch://…): how many records are loaded at a time, at most"), QStringLiteral("N"),
+      QString::number(TraceDocument::kMostRecords)};
   QCommandLineOption apply{QStringLiteral("apply"),
                            QStringLiteral("apply the definitions as soon as the target is there")};
   QCommandLineOption btf{QStringLiteral("btf"), QStringLiteral("types of a kernel that is not here"),
@@ -128,6 +133,11 @@ int open(MainWindow& window, const QCommandLineParser& parser, const Options& op
             MainWindow::Following::Follows);  // our own
         !opened)
       return fail(QString::fromStdString(opened.error().message()));
+  bool is_number = false;
+  const qulonglong most = parser.value(options.most_records).toULongLong(&is_number);
+  if (!is_number || most == 0)
+    return fail(QStringLiteral("--most-records: a number of records, not ") + parser.value(options.most_records));
+  window.document().setMostRecords(most);
   if (!parser.positionalArguments().isEmpty() && command.isEmpty())
     window.openTrace(parser.positionalArguments().first());
   const auto start = parser.isSet(options.apply) ? MainWindow::Start::Applies : MainWindow::Start::Waits;
@@ -192,11 +202,11 @@ int run(int argc, char** argv) {
   parser.addVersionOption();
   parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording"),
                                QStringLiteral("[FILE | -- CMD …]"));
-  parser.addOptions({options.session,   options.screenshot, options.after,       options.theme,  options.size,
-                     options.probes,    options.event,      options.pid,         options.comm,   options.cgroup,
-                     options.container, options.follow,     options.with_kernel, options.script, options.unsafe,
-                     options.tracefs,   options.runtime,    options.last,        options.apply,  options.btf,
-                     options.kallsyms});
+  parser.addOptions({options.session,   options.screenshot,  options.after,       options.theme,  options.size,
+                     options.probes,    options.event,       options.pid,         options.comm,   options.cgroup,
+                     options.container, options.follow,      options.with_kernel, options.script, options.unsafe,
+                     options.tracefs,   options.runtime,     options.last,        options.apply,  options.btf,
+                     options.kallsyms,  options.most_records});
   parser.process(app);
   const QString theme = parser.value(options.theme);
   if (theme != QLatin1String("light") && theme != QLatin1String("dark") && theme != QLatin1String("system"))

@@ -26,13 +26,16 @@
 #include "gui/model/compiler_service.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
+#include "gui/model/fleet_source.h"
 #include "gui/model/target_process.h"
 #include "gui/model/trace_document.h"
 #include "gui/model/tracing_service.h"
 #include "gui/model/trigger_watch.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/event_table.h"
+#include "gui/view/fleet_strip.h"
 #include "gui/view/timeline_view.h"
+#include "tracefs-compat/fleet/address.h"
 
 namespace kevt::gui {
 
@@ -53,6 +56,7 @@ MainWindow::MainWindow()
   makeActions();
   connectLive();
   connectHistograms();
+  connectFleet();
   connect(document_.get(), &TraceDocument::stateChanged, this, &MainWindow::showState);
   connect(document_.get(), &TraceDocument::viewChanged, this, &MainWindow::showState);
   connect(document_.get(), &TraceDocument::problemFound, this,
@@ -110,7 +114,16 @@ MainWindow::~MainWindow() {
 
 void MainWindow::makeCentre() {
   auto* splitter = new QSplitter(Qt::Vertical, this);
-  timeline_ = new TimelineView(*document_, splitter);
+  auto* upper = new QWidget(splitter);
+  auto* above = new QVBoxLayout(upper);
+  above->setContentsMargins(0, 0, 0, 0);
+  above->setSpacing(0);
+  fleet_ = new FleetSource(this);
+  strip_ = new FleetStrip(*fleet_, upper);
+  strip_->hide();
+  timeline_ = new TimelineView(*document_, upper);
+  above->addWidget(strip_);
+  above->addWidget(timeline_, 1);
   auto* lower = new QWidget(splitter);
   auto* layout = new QVBoxLayout(lower);
   layout->setContentsMargins(0, 0, 0, 0);
@@ -179,12 +192,28 @@ void MainWindow::connectHistograms() {
   connect(histograms_, &HistogramPanel::recordedWanted, events_, &EventsPanel::proposeFilter);
 }
 
+// A database is shown in parts: the strip says which, and chooses another.
+void MainWindow::connectFleet() {
+  const auto takePart = [this] {
+    if (fleet_->isOpen()) strip_->setShown(document_->part(), document_->view());
+  };
+  connect(document_.get(), &TraceDocument::viewChanged, strip_, takePart);
+  connect(document_.get(), &TraceDocument::reset, strip_, [this] {
+    const bool is_fleet = fleet::is_address(document_->path().toStdString());
+    if (!is_fleet && fleet_->isOpen()) fleet_->open({});
+    strip_->setVisible(is_fleet);
+  });
+  connect(strip_, &FleetStrip::partWanted, this,
+          [this](const fleet::TimeSpan& part) { document_->openPart(document_->path(), part); });
+}
+
 void MainWindow::settle() {
   const auto spin = [] { QApplication::processEvents(QEventLoop::WaitForMoreEvents, 20); };
   while (document_->state() == TraceDocument::State::Loading) spin();
   QApplication::processEvents();
   while (!probes_->editor().isChecked()) spin();
-  while (rows_->isBusy() || measure_->isBusy() || flame_->isBusy() || search_->search().isBusy()) spin();
+  while (fleet_->isBusy() || rows_->isBusy() || measure_->isBusy() || flame_->isBusy() || search_->search().isBusy())
+    spin();
   QApplication::processEvents();
   timeline_->settle();
   QApplication::processEvents();

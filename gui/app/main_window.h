@@ -33,6 +33,8 @@ class EventsPanel;
 class FilesPanel;
 class FilterBar;
 class FlamePanel;
+class FleetSource;
+class FleetStrip;
 class HistogramPanel;
 class MeasurePanel;
 class ProbesPanel;
@@ -60,6 +62,8 @@ class MainWindow : public QMainWindow {
   FilterBar& filterBar() { return *filter_; }
   MeasurePanel& measure() { return *measure_; }
   FlamePanel& flame() { return *flame_; }
+  FleetStrip& fleetStrip() { return *strip_; }
+  FleetSource& fleet() { return *fleet_; }
   HistogramPanel& histograms() { return *histograms_; }
   ProbesPanel& probes() { return *probes_; }
   EventsPanel& events() { return *events_; }
@@ -119,6 +123,7 @@ class MainWindow : public QMainWindow {
   void makeStateBar();
   void connectLive();
   void connectHistograms();
+  void connectFleet();
   void takeState(const LiveState& state);
   void tellTarget(const QString& directory, int pid);
   QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
@@ -165,6 +170,8 @@ class MainWindow : public QMainWindow {
   std::unique_ptr<QTemporaryDir> unpacked_;  // the recording of an opened bundle
   EventTree* tree_ = nullptr;
   EventRows* rows_ = nullptr;
+  FleetSource* fleet_ = nullptr;
+  FleetStrip* strip_ = nullptr;  // of a database
   TimelineView* timeline_ = nullptr;
   EventTable* table_ = nullptr;
   FilterBar* filter_ = nullptr;

@@ -15,6 +15,7 @@
 #include "gui/app/probes_panel.h"
 #include "gui/model/apply_plan.h"
 #include "gui/model/event_rows.h"
+#include "gui/model/fleet_source.h"
 #include "gui/model/row_text.h"
 #include "gui/model/session.h"
 #include "gui/model/session_bundle.h"
@@ -23,8 +24,10 @@
 #include "gui/model/tracing_service.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/event_table.h"
+#include "gui/view/fleet_strip.h"
 #include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
+#include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/record/formats/csv_text.h"
 #include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/recording.h"
@@ -36,6 +39,8 @@ void MainWindow::openTrace(const QString& path) {
   command_.clear();
   opened_file_ = path;
   setWindowTitle(tr("%1 — kevtrace").arg(QFileInfo(path).fileName()));
+  strip_->setMostRecords(document_->mostRecords());
+  fleet_->open(fleet::is_address(path.toStdString()) ? path : QString());
   document_->openFile(path);
 }
 

@@ -14,6 +14,7 @@
 #include "gui/model/job.h"
 #include "gui/model/row_text.h"
 #include "gui/model/text_forms.h"
+#include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/fleet_reader.h"
 
 namespace kevt::gui {
@@ -26,6 +27,7 @@ struct TraceDocument::Progress {
   bool is_last = false;
   qint64 elapsed_ms = 0;
   std::vector<ClockJump> jumps;  // set in the last Progress
+  std::optional<fleet::TimeSpan> part;
 };
 
 namespace {
@@ -40,6 +42,22 @@ QStringList strings(const std::vector<std::string>& texts, bool is_last) {
   const std::size_t count = is_last ? texts.size() : std::min(texts.size(), record::kMaxProblems);
   for (std::size_t i = 0; i < count; ++i) out.append(QString::fromStdString(texts[i]));
   return out;
+}
+
+// The newest part of a database that has no more records than that; nullopt: all of it has not. A bar of a millisecond
+// that has more is read as it is.
+Result<std::optional<fleet::TimeSpan>> newestPart(fleet::Overview& overview, std::uint64_t most) {
+  fleet::TimeSpan span = overview.all();
+  if (span.from_ns == span.to_ns) return std::nullopt;
+  for (bool is_all = true;; is_all = false) {
+    const auto picture = KEVT_TRY(overview.count(span, fleet::Overview::kMostBars, fleet::Overview::By::Event));
+    if (is_all && picture.records <= most) return std::nullopt;
+    const fleet::TimeSpan part = fleet::newest_part(picture, most);
+    if (part != fleet::TimeSpan{}) return part;
+    const fleet::TimeSpan newest = fleet::newest_part(picture, ~0ull);  // ends with the newest bar that has any
+    span = {newest.to_ns - picture.width_ns, newest.to_ns};
+    if (newest == fleet::TimeSpan{} || picture.width_ns <= fleet::kShortestBarNs) return span;
+  }
 }
 
 // Half of the machine's memory, in bytes: a loaded recording may take many times its file's size.
@@ -66,6 +84,7 @@ void TraceDocument::clear() {
   metadata_ = std::make_shared<record::Metadata>();
   problems_.clear();
   jumps_.clear();
+  part_.reset();
   first_picture_ms_ = load_ms_ = -1;
 }
 
@@ -77,13 +96,14 @@ void TraceDocument::close() {
   Q_EMIT stateChanged();
 }
 
-void TraceDocument::openFile(const QString& path) {
+void TraceDocument::openPart(const QString& path, const std::optional<fleet::TimeSpan>& wanted_part) {
   clear();
   path_ = path;
   state_ = State::Loading;
   Q_EMIT reset();
   Q_EMIT stateChanged();
-  loader_ = std::jthread([this, path = path.toStdString(), generation = generation_](std::stop_token stop) {
+  loader_ = std::jthread([this, path = path.toStdString(), part = wanted_part, most = most_records_,
+                          generation = generation_](std::stop_token stop) mutable {
     yieldToTheWindow();
     QElapsedTimer timer;
     timer.start();
@@ -92,7 +112,7 @@ void TraceDocument::openFile(const QString& path) {
     QStringList own_problems;
     std::vector<ClockJump> jumps;
     const auto send = [&](bool is_last) {
-      Progress progress{generation, builder.view(), nullptr, own_problems, is_last, timer.elapsed(), {}};
+      Progress progress{generation, builder.view(), nullptr, own_problems, is_last, timer.elapsed(), {}, part};
       if (is_last) progress.jumps = jumps;
       if (reader) {
         progress.metadata = std::shared_ptr<const record::Metadata>(reader, &reader->metadata());
@@ -109,6 +129,24 @@ void TraceDocument::openFile(const QString& path) {
     }
     reader = *std::move(opened);
     if (!note.empty()) own_problems.append(QString::fromStdString(note));
+    if (fleet::is_address(path)) {
+      auto overview = fleet::open_overview(path);
+      if (overview && !part) {
+        auto newest = newestPart(**overview, most);
+        if (newest) part = *newest;
+        if (!newest) overview = std::unexpected(std::move(newest.error()));
+      }
+      if (!overview) {
+        own_problems.append(QString::fromStdString(overview.error().message()));
+        return send(true);
+      }
+      if (part) {
+        const auto shown = [zero = (*overview)->zero_ns()](std::int64_t ns) {
+          return static_cast<std::uint64_t>(std::max<std::int64_t>(ns - zero, 0));
+        };
+        reader->narrow({.from_ns = shown(part->from_ns), .to_ns = shown(part->to_ns - 1)});
+      }
+    }
     if (!reader->metadata().instances.empty() && reader->metadata().origins.empty())
       own_problems.append(QObject::tr("records of %1 instances are shown with those of the top one, each task by the "
                                       "instance's name; kevtrace report -B has those of one alone")
@@ -147,6 +185,7 @@ void TraceDocument::take(const Progress& progress) {
   if (progress.generation != generation_) return;
   view_ = progress.view;
   if (progress.metadata) metadata_ = progress.metadata;
+  part_ = progress.part;
   if (first_picture_ms_ < 0 && (!view_.empty() || progress.is_last)) first_picture_ms_ = progress.elapsed_ms;
   for (const QString& problem : progress.problems) {
     if (problems_.contains(problem)) continue;

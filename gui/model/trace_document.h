@@ -6,10 +6,12 @@
 #include <QStringList>
 #include <atomic>
 #include <memory>
+#include <optional>
 #include <span>
 #include <thread>
 #include <vector>
 
+#include "tracefs-compat/fleet/overview.h"
 #include "tracefs-compat/record/recording.h"
 #include "tracefs-compat/record/store/store.h"
 
@@ -48,8 +50,16 @@ class TraceDocument : public QObject {
   static constexpr std::size_t kMostJumps = 1000;
   const std::vector<ClockJump>& clockJumps() const { return jumps_; }
 
-  // Reads in a thread of its own; rows appear as they come.
-  void openFile(const QString& path);
+  // Reads in a thread of its own; rows appear as they come. Of a fleet's database (ch://…) that has more records than
+  // kMostRecords the newest part is read that has not.
+  void openFile(const QString& path) { openPart(path, std::nullopt); }
+  // Reads this part of the database; nullopt: as openFile().
+  void openPart(const QString& path, const std::optional<fleet::TimeSpan>& part);
+  // The part that is read of the database, once it is known; nullopt: all of it.
+  const std::optional<fleet::TimeSpan>& part() const { return part_; }
+  static constexpr std::uint64_t kMostRecords = 2'000'000;
+  void setMostRecords(std::uint64_t most) { most_records_ = most; }
+  std::uint64_t mostRecords() const { return most_records_; }
   void close();
 
   // Begins a live trace: emits reset(); the reader of the trace then calls showLive() with its rows.
@@ -79,6 +89,8 @@ class TraceDocument : public QObject {
   QStringList problems_;
   std::vector<ClockJump> jumps_;
   std::jthread loader_;
+  std::optional<fleet::TimeSpan> part_;
+  std::uint64_t most_records_ = kMostRecords;
   bool was_live_ = false;   // its directory may still be read
   quint64 generation_ = 0;  // of the trace; results of older loaders are dropped
   qint64 first_picture_ms_ = -1, load_ms_ = -1;

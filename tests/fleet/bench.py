@@ -15,6 +15,8 @@ from clickhouse import ClickHouse, Proxy, server_program
 
 KEVTRACE = os.environ["KEVTRACE"]
 CLIENT = "/usr/bin/clickhouse-client"
+HANDS = os.environ.get("KEVT_GUI_HANDS")
+COPIES_APART_NS = 36_000_000_000
 PROGRAM = """#include <stdlib.h>
 __attribute__((noinline)) void four(long a, long b, long c, long d) { __asm__ volatile("" :: "r"(a), "r"(b), "r"(c), "r"(d)); }
 int main(int n, char** words) {
@@ -76,6 +78,7 @@ def measure(server, folder, options):
     line("into the server (the client: rows made before)", ship, client)
     line("`a > 1000 && b == 77`, the records printed", report, sql)
     counted(server, table, options, line)
+    zoomed(server, table, options)
     print(f"  shipped {options.records / statistics.median(ship):,.0f} records/s; {int(stored) / int(count):.1f} bytes a stored record (zstd)")
 
 
@@ -86,7 +89,8 @@ def counted(server, table, options, line):
     while rows < options.stored:
         copies += 1
         taken = min(options.records, options.stored - rows)
-        copied = ", ".join(f"seq + {options.records * copies}" if one == "seq" else one for one in columns)
+        moved = {"seq": f"seq + {options.records * copies}", "time": f"time + {COPIES_APART_NS * copies}"}
+        copied = ", ".join(moved.get(one, one) for one in columns)
         server.ask(f"INSERT INTO kev.{table} ({', '.join(columns)}) SELECT {copied} FROM kev.{table} WHERE seq <= {taken}", timeout=600)
         rows += taken
     # As its shipper would have noted it: rows that nobody has noted might be there twice.
@@ -104,6 +108,34 @@ def counted(server, table, options, line):
             theirs.append(run(CLIENT, "--port", str(server.native_port), "--query", sql)[0])
         line(f"{what}, of {rows:,} rows", ours, theirs)
     proxy.close()
+
+
+def zoomed(server, table, options):
+    """How long a picture of more or less time takes: by `fleet rates`, with the start of the process, and the window's strip."""
+    copies = (options.stored - 1) // options.records
+    columns = server.ask("SELECT name FROM system.columns WHERE database = 'kev' AND table = 'kevt_sessions'").split()
+    moved = {"last": f"last + {COPIES_APART_NS * copies}", "checkpoint": "checkpoint + 1"}
+    server.ask(f"INSERT INTO kev.kevt_sessions ({', '.join(columns)}) SELECT {', '.join(moved.get(one, one) for one in columns)} FROM kev.kevt_sessions FINAL")
+    for one in ("DROP TABLE kev.kevt_schema", "CREATE TABLE kev.kevt_schema (version UInt32) ENGINE = MergeTree() ORDER BY version",
+                "INSERT INTO kev.kevt_schema VALUES (4)", "DROP TABLE kev.kevt_rollups"):
+        server.ask(one)
+    print(f"  rollups of {options.stored:,} rows, by `fleet init`: {run(KEVTRACE, 'fleet', 'init', server.address())[0]:.1f} s", flush=True)
+    steps, bytes_of = server.ask("SELECT sum(rows), sum(bytes) FROM system.parts WHERE active AND database = 'kev' AND table = 'kevt_rollups'").split()
+    print(f"  {int(steps):,} steps, {int(bytes_of) / int(steps):.1f} bytes each")
+    whole = COPIES_APART_NS * copies / 1e9
+    for part in (1, 10, 100, 1000):
+        words = ("fleet", "rates", server.address(), "--bars", "2000", "--last", str(max(whole / part, 0.1)))
+        times = sorted(run(KEVTRACE, *words)[0] for _ in range(5))
+        print(f"  rates of 1/{part} of {whole:,.0f} s, 2000 bars: {times[2] * 1000:.0f} ms ({times[0] * 1000:.0f} to {times[-1] * 1000:.0f})", flush=True)
+    times = sorted(run(CLIENT, "--port", str(server.native_port), "--query", f"SELECT intDiv(time, 1000000000) AS at, count() FROM kev.{table} GROUP BY at FORMAT TSV")[0] for _ in range(3))
+    print(f"  the client's GROUP BY over the rows: {times[1] * 1000:.0f} ms", flush=True)
+    if HANDS:
+        orders = [f"open\t{server.address()}", "strip", *["wheel\t0.37\t1"] * 12, *["wheel\t0.37\t-1"] * 12]
+        begin = time.monotonic()
+        out = subprocess.run([HANDS], input="\n".join(orders).encode(), capture_output=True, check=True).stdout.decode()
+        answers = [int(one) for one in out.splitlines() if one.isdigit()]
+        print(f"  the window's strip: first answer {answers[0]} ms, with two million records loaded {time.monotonic() - begin:.1f} s; "
+              f"24 zooms {statistics.median(answers[1:])} ms ({min(answers[1:])} to {max(answers[1:])})")
 
 
 if __name__ == "__main__":

@@ -5,85 +5,23 @@ import re
 import shutil
 import signal
 import subprocess
-import sys
-import tempfile
 import threading
 import time
 import unittest
 
-from kevtest import KEVTRACE, plain
+from kevtest import KEVTRACE
 
 import clickhouse
 from clickhouse import ClickHouse, Proxy
+from fleet_case import BACK, OPENS, FleetCase, kevtrace, record
 
-OPENS = "p:opened libc:open64 path=+0(%di):string"
-BACK = "r:got libc:open64 $retval:s32"
-PROGRAM = """import os
-for i in range({}): os.close(os.open("/etc/passwd", 0))
-for name in (b"\\xc3\\xa9", b"\\xff\\xfe", b"50%_", b"it's"):
- try: os.open(b"/nowhere/" + name, 0)
- except OSError: pass
-"""
 FILTERS = ['opened: path ~ "/etc/*"', 'opened: path ~ "*pass*"', 'opened: path ~ "*.pth"', 'opened: path ~ "/nowhere/??"', 'opened: path ~ "/n*e/*"',
            'opened: path == "/etc/passwd"', 'opened: path != "/etc/passwd"', 'opened: path ~ "*50%_*"', 'opened: path ~ "*t\'s"', 'opened: !(path ~ "/etc/*")',
            "got: arg1 == -1", "got: arg1 < 0", "got: arg1 > 2", "got: arg1 & 1", "got: arg1 >= 0 && comm == \"python3\"", 'opened: comm ~ "pyth*" || cpu == 77',
            "got: common_pid > 1", "got: cpu == 0", "got: !(arg1 == 3)", "*"]
 
 
-def kevtrace(*words, status=0, **options):
-    got, out, err = plain([KEVTRACE, *words], **options)
-    if got != status:
-        raise AssertionError(f"kevtrace {' '.join(words)}: status {got}, not {status}: {err.decode()}")
-    return out.decode(errors="surrogateescape"), err.decode()
-
-
-def record(path, times=50, *more):
-    kevtrace("run", "-q", "-o", path, "-e", OPENS, "-e", BACK, *more, "--", "/usr/bin/python3", "-S", "-c", PROGRAM.format(times))
-    return path
-
-
-class FleetTest(unittest.TestCase):
-    maxDiff = 4000
-
-    @classmethod
-    def setUpClass(cls):
-        cls.program = clickhouse.server_program()
-        if cls.program is None:
-            print("there is no ClickHouse server")
-            sys.exit(77)
-        cls.folder = tempfile.mkdtemp()
-        cls.addClassCleanup(shutil.rmtree, cls.folder)
-        clickhouse.make_keys(os.path.join(cls.folder, "keys"))
-        cls.server = ClickHouse(cls.program, os.path.join(cls.folder, "one"), keys=os.path.join(cls.folder, "keys"))
-        cls.addClassCleanup(cls.server.stop)
-        cls.recording = record(os.path.join(cls.folder, "all.dat"))
-
-    def setUp(self):
-        """A database of its own."""
-        self.database = re.sub(r"\W", "_", self.id().split(".")[-1])
-        self.address = self.server.address(self.database)
-        kevtrace("fleet", "init", self.address)
-
-    def path(self, name):
-        return os.path.join(self.folder, self.database + "_" + name)
-
-    def rows(self, server=None):
-        server = server or self.server
-        tables = server.ask(f"SELECT name FROM system.tables WHERE database = '{self.database}' AND name LIKE 'event\\_%'").split()
-        return sum(int(server.ask(f"SELECT count() FROM {self.database}.{table}")) for table in tables)
-
-    def recorded(self, path=None):
-        return len(kevtrace("report", path or self.recording)[0].splitlines())
-
-    def balance(self, address=None, status=0):
-        return json.loads(kevtrace("fleet", "check", address or self.address, "-f", "json", status=status)[0])
-
-    def assert_same(self, *words, address=None, recording=None):
-        """The same question, of the file and of the database."""
-        asked = [kevtrace(*[one if word == "X" else word for word in words])[0] for one in (recording or self.recording, address or self.address)]
-        self.assertTrue(asked[0])
-        self.assertEqual(asked[1], asked[0], words)
-
+class FleetTest(FleetCase):
     # ---- questions --------------------------------------------------------------------------
 
     def test_grafanas_queries_are_answered(self):

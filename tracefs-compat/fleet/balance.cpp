@@ -11,6 +11,7 @@
 
 #include "tracefs-compat/fleet/catalogue.h"
 #include "tracefs-compat/fleet/purge.h"
+#include "tracefs-compat/fleet/rollups.h"
 #include "tracefs-compat/fleet/row_binary.h"
 #include "tracefs-compat/fleet/shape.h"
 
@@ -20,6 +21,7 @@ namespace {
 
 struct Rows {
   std::uint64_t all = 0, different = 0;
+  std::uint64_t rolled_up = 0;
   std::map<std::uint32_t, std::uint64_t> by_day;  // of those that are different
 };
 using RowsBySession = std::map<std::string, Rows>;
@@ -41,6 +43,8 @@ Result<RowsBySession> count_rows(Server& server, const Address& address, const s
     sum.by_day[day] += different;
   }
   if (!rows.good()) return std::unexpected(Error("the answer of " + server.url() + " makes no sense"));
+  for (const auto& [session, hits] : KEVT_TRY(count_rolled_up(server, table, chosen(address))))
+    out[session].rolled_up = hits;
   return out;
 }
 
@@ -118,6 +122,7 @@ class Books {
     sum.made.purged += count_purged(purged_, one.session, one.table, rows);
     sum.made.rows += rows.different;
     sum.made.twice += rows.all - rows.different;
+    sum.made.not_rolled_up += rows.all - std::min(rows.all, rows.rolled_up);
     return {};
   }
 
@@ -127,6 +132,7 @@ class Books {
     out.checkpoint = utc_text(sum.checkpoint);
     // A shipper that was killed has shipped more than it could note; of what it has noted nothing may be missing.
     const std::uint64_t at_least = std::min(sum.shipped, sum.in_recording);
+    out.is_whole = sum.is_whole;
     out.is_exact = sum.has_totals || sum.is_whole;
     out.spooled = sum.in_recording - std::clamp(out.rows + out.purged, at_least, sum.in_recording);
     out.recorded = std::max(sum.in_recording, out.rows + out.purged);

@@ -22,7 +22,9 @@ namespace kevt::fleet {
 struct EventBalance {
   std::string host, session, event;  // the session: of the first recording
   std::uint64_t rows = 0, twice = 0, purged = 0, spooled = 0, spool_lost = 0, recorded = 0;
+  std::uint64_t not_rolled_up = 0;        // rows that no overview has
   std::uint64_t hits = 0, accounted = 0;  // the two sides of the first line
+  bool is_whole = false;                  // the recording was finished, and all of it was shipped
   bool is_exact = true;                   // false: the recording has no totals (it is still written, or was killed)
   std::string checkpoint;                 // "2026-11-28 01:30:00" UTC
 

@@ -35,6 +35,9 @@ constexpr const char* kSteps[kSchemaVersion][4] = {
      "ReplacingMergeTree(seen) ORDER BY host"},
     {"CREATE TABLE IF NOT EXISTS {}.kevt_clocks (host String, session String, utc Int64, monotonic Int64, max_error "
      "Int64) ENGINE = ReplacingMergeTree() ORDER BY (host, session, utc)"},
+    {"CREATE TABLE IF NOT EXISTS {}.kevt_rollups (host String, session String, table String, step Int64, at Int64, "
+     "hits UInt64) ENGINE = ReplacingMergeTree(hits) PARTITION BY toYYYYMMDD(toDateTime(intDiv(at, 1000000000), "
+     "'UTC'), 'UTC') ORDER BY (step, host, session, table, at)"},
 };
 
 constexpr const char* kSessionColumns =
@@ -149,16 +152,16 @@ std::string question_of_sessions(const Server& server, std::string_view conditio
 
 }  // namespace
 
-Result<void> create_schema(Server& server) {
+Result<std::uint32_t> create_schema(Server& server) {
   KEVT_TRY(server.tell("CREATE DATABASE IF NOT EXISTS " + server.database()));
-  std::uint32_t version = KEVT_TRY(schema_version(server));
-  if (version > kSchemaVersion) return std::unexpected(is_newer(server, version));
-  for (; version < kSchemaVersion; ++version) {
+  const std::uint32_t before = KEVT_TRY(schema_version(server));
+  if (before > kSchemaVersion) return std::unexpected(is_newer(server, before));
+  for (std::uint32_t version = before; version < kSchemaVersion; ++version) {
     for (const char* step : kSteps[version])
       if (step != nullptr) KEVT_TRY(server.tell(fmt::format(fmt::runtime(step), server.database())));
     KEVT_TRY(server.tell(fmt::format("INSERT INTO {}.kevt_schema VALUES ({})", server.database(), version + 1)));
   }
-  return {};
+  return before;
 }
 
 Result<void> check_schema(Server& server) {

@@ -5,6 +5,7 @@
 //   kevt_counts     a row for each event of a recording: its hits, and where they went
 //   kevt_purged     a row for each day of a recording that was given back
 //   kevt_clocks     rows for each recording: its machine's clocks at some moments (clocks.h)
+//   kevt_rollups    a row for each step of time of an event of a recording: how many records it has (rollups.h)
 //
 // What changes has a `checkpoint`, nanoseconds since 1970: of rows with one key the latest counts.
 #pragma once
@@ -22,7 +23,7 @@
 
 namespace kevt::fleet {
 
-inline constexpr std::uint32_t kSchemaVersion = 4;
+inline constexpr std::uint32_t kSchemaVersion = 5;
 
 struct Session {
   std::string id;  // of the recording: 32 hexadecimal digits
@@ -57,8 +58,8 @@ struct EventCounts {
 };
 
 // Creates the database and its tables where they are not there; from an older schema it goes on step by step. The error
-// says when the schema is newer than this program.
-Result<void> create_schema(Server& server);
+// says when the schema is newer than this program. Returns which version there was; 0: none.
+Result<std::uint32_t> create_schema(Server& server);
 // Whether the database has this program's schema.
 Result<void> check_schema(Server& server);
 

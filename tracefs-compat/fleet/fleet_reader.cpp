@@ -3,12 +3,9 @@
 #include "tracefs-compat/fleet/fleet_reader.h"
 
 #include <fmt/format.h>
-#include <fmt/ranges.h>
 
 #include <algorithm>
 #include <cerrno>
-#include <cstdlib>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -19,11 +16,10 @@
 
 #include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/catalogue.h"
-#include "tracefs-compat/fleet/clocks.h"
-#include "tracefs-compat/fleet/config.h"
 #include "tracefs-compat/fleet/filter_sql.h"
 #include "tracefs-compat/fleet/fleet_counts.h"
 #include "tracefs-compat/fleet/fleet_lane.h"
+#include "tracefs-compat/fleet/meant.h"
 #include "tracefs-compat/fleet/shape.h"
 #include "tracefs-compat/record/analysis/hist_merge.h"
 #include "tracefs-compat/record/metadata_text.h"
@@ -38,33 +34,21 @@ using record::TypedRecord;
 
 constexpr std::uint32_t kRowsOfPage = 32'768, kRowsInMemory = 1 << 20;
 constexpr std::size_t kMostFormats = 0xfff0;
-constexpr std::int64_t kLargestShiftNs = 366ll * 86'400 * 1'000'000'000;  // of a clock that was wrong
 
 class FleetReader final : public record::RecordReader {
  public:
   explicit FleetReader(Address address) : address_(std::move(address)) {}
 
   Result<void> open() {
-    const HttpKeys keys = KEVT_TRY(read_config()).keys;
-    for (const std::string& url : address_.servers) {
-      auto server = KEVT_TRY(Server::make(url, address_.database, keys));
-      servers_.push_back(std::make_unique<Server>(std::move(server)));
-      KEVT_TRY(check_schema(*servers_.back()));
-      for (Session& one : KEVT_TRY(find_sessions(*servers_.back(), address_)))
-        sessions_.push_back({std::move(one), servers_.back().get(), 0, 0});
-    }
-    KEVT_TRY(look_for_doubles());
-    if (sessions_.empty()) return std::unexpected(Error("no recording was shipped there that is meant"));
-    if (sessions_.size() > record::kMostInstances)
-      return std::unexpected(
-          Error(fmt::format("{} recordings are meant, more than {}: name hosts or a recording behind the database",
-                            sessions_.size(), record::kMostInstances)));
+    Meant meant = KEVT_TRY(find_meant(address_));
+    servers_ = std::move(meant.servers);
+    note_ = std::move(meant.clock_note);
+    for (MeantSession& one : meant.sessions) sessions_.push_back({std::move(one), 0});
     for (Chosen& one : sessions_) KEVT_TRY(find_notes(*one.server, one.session));
     if (sessions_.size() == 1) {
       describe_one();
     } else {
       describe_several();
-      KEVT_TRY(fit_clocks());
     }
     for (const Chosen& one : sessions_) KEVT_TRY(describe_events(one));
     problems_of_opening_ = problems_;
@@ -142,11 +126,8 @@ class FleetReader final : public record::RecordReader {
   }
 
  private:
-  struct Chosen {
-    Session session;
-    Server* server = nullptr;
+  struct Chosen : MeantSession {
     std::uint32_t instance = 0;  // as TypedRecord::instance; 0: the recording's own ones
-    std::int64_t shift_ns = 0;   // of its times (ClockFit)
   };
   struct Event {
     const Chosen* of = nullptr;
@@ -261,17 +242,6 @@ class FleetReader final : public record::RecordReader {
     std::ranges::push_heap(heap_, is_later);
   }
 
-  // Nobody ships a recording under two names; if somebody did, every record of it would count twice.
-  Result<void> look_for_doubles() const {
-    std::set<std::string_view> seen;
-    for (const Chosen& one : sessions_)
-      if (!seen.insert(one.session.id).second)
-        return std::unexpected(Error(
-            fmt::format("the recording {} was shipped twice, as another host or to another server; name one of them",
-                        one.session.id)));
-    return {};
-  }
-
   void describe_one() {
     const Session& one = sessions_.front().session;
     record::read_metadata_text(one.notes, metadata_);
@@ -318,35 +288,6 @@ class FleetReader final : public record::RecordReader {
       merged.text += (merged.text.empty() ? "" : "\n\n") + record::hist_table_text(table);
     }
     if (!tables.empty()) metadata_.histograms.push_back(std::move(merged));
-  }
-
-  // A recording's own times are those of its file; those of several are compared.
-  Result<void> fit_clocks() {
-    std::int64_t worst = 0;
-    std::set<std::string> unknown;
-    for (const auto& server : servers_) {
-      const auto clocks = KEVT_TRY(find_clocks(*server, address_));
-      for (Chosen& one : sessions_) {
-        if (one.server != server.get()) continue;
-        const ClockFit fit = fit_clock(one.session.wall_offset_ns, clocks, one.session.id);
-        if (!fit.error_ns || std::abs(fit.shift_ns) > kLargestShiftNs) {
-          unknown.insert(record::words_of_file(one.session.host));
-          continue;
-        }
-        one.shift_ns = fit.shift_ns;
-        worst = std::max(worst, *fit.error_ns);
-      }
-    }
-    constexpr std::ptrdiff_t kMostNamed = 3;
-    const auto named = std::min(std::ssize(unknown), kMostNamed);
-    if (unknown.empty())
-      note_ = fmt::format("times of hosts may be wrong by {}", error_text(worst));
-    else
-      note_ = fmt::format(
-          "how wrong the times of {}{} may be is not known",
-          fmt::join(unknown.begin(), std::next(unknown.begin(), named), ", "),
-          std::ssize(unknown) > named ? fmt::format(" and {} other hosts", std::ssize(unknown) - named) : "");
-    return {};
   }
 
   void describe_machine(const Session& one) {

@@ -76,6 +76,7 @@ std::optional<std::uint32_t> parse_day(std::string_view text) {
 
 Result<Purged> purge_before(Server& server, std::uint32_t day) {
   Purged out;
+  std::set<std::uint32_t> days;
   for (const std::string& table : KEVT_TRY(find_tables(server))) {
     const DayOfTable found = KEVT_TRY(count_days(server, table, day));
     if (found.days.empty()) continue;
@@ -88,7 +89,10 @@ Result<Purged> purge_before(Server& server, std::uint32_t day) {
       ++out.partitions;
     }
     out.records += found.records;
+    days.insert(found.days.begin(), found.days.end());
   }
+  for (const std::uint32_t one : days)
+    KEVT_TRY(server.tell(fmt::format("ALTER TABLE {}.kevt_rollups DROP PARTITION {}", server.database(), one)));
   KEVT_TRY(forget_orders(server, day));
   return out;
 }

@@ -14,6 +14,7 @@
 #include "common/regular_file.h"
 #include "common/writer_lock.h"
 #include "tracefs-compat/fleet/clocks.h"
+#include "tracefs-compat/fleet/rollups.h"
 #include "tracefs-compat/fleet/row_binary.h"
 #include "tracefs-compat/fleet/shape.h"
 #include "tracefs-compat/record/metadata_text.h"
@@ -30,7 +31,7 @@ constexpr std::size_t kMostRowsAtOnce = 1 << 18;
 constexpr std::size_t kMostBytesAtOnce = 16u << 20, kMostBytesWaiting = 64u << 20;
 constexpr std::int64_t kDayNs = 86'400'000'000'000;
 constexpr int kTries = 4;
-constexpr std::uint64_t kBetweenClocksNs = 60'000'000'000;
+constexpr std::uint64_t kBetweenClocksNs = 60'000'000'000, kBetweenRollupsNs = 30'000'000'000;
 constexpr std::uint64_t kLookForStop = 4096;        // records
 constexpr std::int64_t kSettledNs = 1'000'000'000;  // a page that is so old is not written to any more
 constexpr std::int64_t kFirstPauseNs = 250'000'000;
@@ -195,6 +196,8 @@ Result<void> Shipper::look_for_others() {
 Result<void> Shipper::begin_session() {
   KEVT_TRY(look_for_others());
   KEVT_TRY(server_->stop_queries(query_ids(session_)));
+  rolled_up_.emplace();
+  if (is_known_) rolled_up_ = KEVT_TRY(find_rolled_up(*server_, session_.host, session_.id));
   if (is_known_) return {};
   const record::Metadata& metadata = reader_->metadata();
   std::vector<SessionEvent> events;
@@ -289,6 +292,7 @@ Result<void> Shipper::add(const record::TypedRecord& record) {
   const bool is_full = batch.index.size() >= kMostRowsAtOnce || batch.rows.size() >= kMostBytesAtOnce;
   if (!batch.index.empty() && (is_full || batch.day != time / kDayNs)) KEVT_TRY(send(to));
   batch.day = time / kDayNs;
+  to.not_rolled_up_ns = std::min(to.not_rolled_up_ns, time);
   const std::size_t before = batch.rows.size();
   const auto process = metadata.process_of.find(record.pid);
   const std::string place = place_of(record, metadata), instance = name_of_instance(record, metadata);
@@ -401,6 +405,24 @@ Result<void> Shipper::note_clocks() {
   return {};
 }
 
+// What an earlier shipper may have sent and not counted is counted, too.
+Result<void> Shipper::roll_up_news(bool is_whole) {
+  if (!is_whole && !rolled_up_ && now_ns() < next_rollups_) return {};
+  for (auto& [key, table] : tables_) {
+    std::int64_t from = table.not_rolled_up_ns;
+    if (rolled_up_) {
+      const auto before = rolled_up_->find(table.name);
+      from = std::min(from, before == rolled_up_->end() ? session_.first_ns : before->second);
+    }
+    if (from == kLatestNs || session_.first_ns == 0) continue;
+    KEVT_TRY(roll_up(*server_, {session_.host, session_.id, table.name}, from, session_.last_ns));
+    table.not_rolled_up_ns = kLatestNs;
+  }
+  rolled_up_.reset();
+  next_rollups_ = now_ns() + kBetweenRollupsNs;
+  return {};
+}
+
 // What the recording says, and how far we are.
 Result<void> Shipper::note_progress(bool is_whole) {
   const record::Metadata& metadata = reader_->metadata();
@@ -422,6 +444,7 @@ Result<void> Shipper::note_progress(bool is_whole) {
     counts.checkpoint = now;
     rows.push_back(std::move(counts));
   }
+  KEVT_TRY(roll_up_news(is_whole));
   KEVT_TRY(put_counts(*server_, rows));
   KEVT_TRY(note_clocks());
   session_.checkpoint = now;

@@ -31,6 +31,7 @@
 #include "common/unique_fd.h"
 #include "tracefs-compat/fleet/catalogue.h"
 #include "tracefs-compat/fleet/server.h"
+#include "tracefs-compat/fleet/shape.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::fleet {
@@ -80,6 +81,7 @@ class Shipper {
     std::vector<std::uint64_t> seen;     // records that were read, of each stream
     Batch batch;
     std::uint64_t in_recording = 0, shipped = 0;
+    std::int64_t not_rolled_up_ns = kLatestNs;  // the earliest record that was sent since its steps were counted
   };
   using TableKey = std::pair<std::string, std::string>;  // event, as "kprobes/open", and the table's name
   // Where the page of a stream begins that was read last, and what had been read before it.
@@ -120,6 +122,7 @@ class Shipper {
   std::string next_query_id();
   Result<void> note_progress(bool is_whole);
   Result<void> note_clocks();
+  Result<void> roll_up_news(bool is_whole);
 
   std::span<const std::unique_ptr<Server>> shards_;
   Server* server_ = nullptr;      // the host's
@@ -147,8 +150,10 @@ class Shipper {
   std::int64_t newest_ns_ = 0;                              // that is not held back, since 1970
   bool is_finished_ = false;                                // the recording
   bool is_known_ = false;                                   // it has been shipped before, or some of it
-  std::uint64_t next_clocks_ = 0;                           // ns of now_ns()
-  std::size_t waiting_ = 0;                                 // bytes in all batches
+  std::uint64_t next_clocks_ = 0, next_rollups_ = 0;        // ns of now_ns()
+  // Where rollups of an earlier shipper end, by table; nullopt: this one has gone on from there.
+  std::optional<std::map<std::string, std::int64_t>> rolled_up_;
+  std::size_t waiting_ = 0;  // bytes in all batches
   std::uint64_t sent_ = 0, batches_ = 0;
 };
 

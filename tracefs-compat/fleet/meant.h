@@ -1,0 +1,33 @@
+// Meant: the recordings that an address means, the servers that have them, and how far their clocks are from UTC.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "common/error.h"
+#include "tracefs-compat/fleet/address.h"
+#include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/server.h"
+
+namespace kevt::fleet {
+
+struct MeantSession {
+  Session session;
+  Server* server = nullptr;
+  std::int64_t shift_ns = 0;  // of its times (ClockFit); 0 where it is the only one
+};
+
+struct Meant {
+  std::vector<std::unique_ptr<Server>> servers;
+  std::vector<MeantSession> sessions;  // one at least; without notes and comms
+  std::string clock_note;              // what a reader of times should know; empty: nothing
+  // Of UTC to the times that readers show: a recording's own where it is the only one, else UTC.
+  std::int64_t zero_ns() const { return sessions.size() == 1 ? sessions.front().session.wall_offset_ns : 0; }
+};
+
+// Asks the servers, with the keys of fleet.conf.
+Result<Meant> find_meant(const Address& address);
+
+}  // namespace kevt::fleet
