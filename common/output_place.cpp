@@ -150,6 +150,7 @@ Result<OutputPlace> Opening::file() {
       return std::move(place_);
     }
     place_.file = create_new(place_.folder, place_.name);
+    place_.is_new = static_cast<bool>(place_.file);
     if (place_.file) return std::move(place_);
     if (errno != EEXIST) return fail();  // else somebody made it meanwhile
   }
@@ -177,7 +178,7 @@ std::string random_letters() {
 
 Result<OutputPlace> create_in(UniqueFd folder, const std::string& name, const std::string& suffix) {
   constexpr int kTries = 100;
-  OutputPlace made{.file = {}, .folder = std::move(folder), .name = {}};
+  OutputPlace made{.file = {}, .folder = std::move(folder), .name = {}, .is_new = true};
   for (int i = 0; i < kTries && !made.file; ++i) {
     made.name = name + "." + random_letters() + suffix;
     made.file = create_new(made.folder, made.name);

@@ -15,9 +15,10 @@ namespace kevt {
 
 // An open file and where it stands, links followed.
 struct OutputPlace {
-  UniqueFd file;     // may be read too, where that is allowed
-  UniqueFd folder;   // none: it stands nowhere (/dev/stdout)
-  std::string name;  // in the folder
+  UniqueFd file;        // may be read too, where that is allowed
+  UniqueFd folder;      // none: it stands nowhere (/dev/stdout)
+  std::string name;     // in the folder
+  bool is_new = false;  // nothing stood there
 };
 
 // Where PATH leads. `file` is an O_PATH descriptor of what is there; none: nothing is there.

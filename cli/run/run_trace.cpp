@@ -289,6 +289,8 @@ void RunTrace::finish() {
   tracing_->records().finish();
   tracing_->drain();
   if (goes_on_) count_what_was_written();
+  flush(Which::All);  // a disk may be full of just this
+  if (has_failed_) count_what_files_have();
   std::vector<std::string> counted;
   const session::HistogramSpan span = next_span();
   take_counts();
@@ -301,7 +303,10 @@ void RunTrace::finish() {
   for (std::size_t i = 0; i < outputs_.size(); ++i) {
     session::Recorder* const recorder = outputs_[i].recorder();
     if (!recorder) continue;
-    if (!outputs_[i].is_closed()) note_written(outputs_[i], outputs_[i].finish());
+    const bool was_closed = outputs_[i].is_closed();
+    if (!was_closed) note_written(outputs_[i], outputs_[i].finish());
+    if (!was_closed && outputs_[i].is_closed()) count_what_files_have();
+    if (outputs_[i].is_closed() && has_failed_ && !outputs_[i].is_on_stdout()) finish_as_it_is(outputs_[i]);
     if (const auto note = recorder->take_note()) report_.status(*note);
     histograms_.print(counted[i], outputs_[i]);
     if (const std::size_t left_out = recorder->histograms_left_out())
@@ -383,8 +388,8 @@ void RunTrace::go_on_beside(std::size_t output) {
   if (output == 0) make_ = writer_of(options_, one.file(), report_);
   auto opened = open_output(one);
   if (opened && one.recorder()) return one.recorder()->go_on_from(*recorder);
-  if (!opened) report_.error(opened.error());
-  one.close();
+  const Error none("there is nothing to write the rest to");
+  note_written(one, std::unexpected(opened ? none : opened.error()));
 }
 
 // A writer with a full buffer writes by itself, so that more may be in the file than was noted. Reading the file takes
@@ -392,6 +397,26 @@ void RunTrace::go_on_beside(std::size_t output) {
 void RunTrace::count_what_was_written() {
   for (const auto& [output, file] : left_files_) written_counts_.recount(output, file);
   tracing_->records().count_gone();
+}
+
+// Of what a file that could not be written to has not, nothing is recorded: it is lost.
+void RunTrace::count_what_files_have() {
+  for (std::size_t i = 0; i < outputs_.size(); ++i) {
+    if (!outputs_[i].is_closed() || outputs_[i].is_on_stdout()) continue;
+    std::vector<std::string> files;
+    for (const auto& [output, file] : left_files_)
+      if (output == i) files.push_back(file);
+    if (!outputs_[i].recorder() && files.empty()) continue;  // lines
+    if (outputs_[i].recorder()) files.push_back(outputs_[i].file());
+    written_counts_.set_recorded(i, files);
+  }
+  tracing_->records().count_gone();
+}
+
+void RunTrace::finish_as_it_is(InstanceOutput& output) {
+  const auto finished = output.recorder()->finish_as_it_is();
+  if (!finished) return report_.error(finished.error());
+  if (*finished) report_.status(output.file() + " has what was written before, and the counts of what was lost");
 }
 
 // ---- figures --------------------------------------------------------------------------------

@@ -116,6 +116,8 @@ class RunTrace final : public engine::RecordTap {
   bool is_in_memory(const InstanceOutput& output) const;
   void go_on_beside(std::size_t output);
   void count_what_was_written();
+  void count_what_files_have();
+  void finish_as_it_is(InstanceOutput& output);
   void note_written(InstanceOutput& output, const Result<void>& written);
 
   const RunOptions& options_;

@@ -4,7 +4,10 @@
 
 #include <atomic>
 #include <filesystem>
+#include <map>
+#include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "tracefs-compat/record/recording.h"
 
@@ -12,8 +15,28 @@ namespace kevt::cli {
 
 namespace {
 
+// Of events that the reader makes no code knows how many there were.
+void set_recorded_of(const engine::TracedEvent& event, engine::EventState& state, std::uint64_t recorded) {
+  if (event.is_made_by_reader() && state.recorded > recorded) state.lost += state.recorded - recorded;
+  state.recorded = recorded;
+}
+
 void store(std::uint64_t& word, std::uint64_t value) { std::atomic_ref(word).store(value, std::memory_order_relaxed); }
 std::uint64_t load(std::uint64_t& word) { return std::atomic_ref(word).load(std::memory_order_relaxed); }
+
+using RecordCounts = std::map<std::pair<std::string, std::string>, std::uint64_t>;  // by group and name of the event
+
+// nullopt: the file cannot be read.
+std::optional<RecordCounts> count_records(const std::string& file) {
+  const auto reader = record::open_recording(file);
+  if (!reader) return std::nullopt;
+  std::unordered_map<const record::EventFormat*, std::uint64_t> counts;
+  record::TypedRecord record;
+  while ((*reader)->next(record)) ++counts[record.event];
+  RecordCounts out;
+  for (const auto& [format, count] : counts) out[{format->system, format->name}] += count;
+  return out;
+}
 
 engine::EventState& state_of(const InstanceOutput& output, const engine::TracedEvent* event) {
   return output.instance().state_of(event->id);
@@ -76,19 +99,27 @@ void WrittenCounts::take_over(std::size_t output, bool recorded) {
 }
 
 void WrittenCounts::recount(std::size_t output, const std::string& file) {
-  const auto reader = record::open_recording(file);
-  if (!shared_ || !reader) return;
-  std::unordered_map<const record::EventFormat*, std::uint64_t> counts;
-  record::TypedRecord record;
-  while ((*reader)->next(record)) ++counts[record.event];
+  const auto counts = shared_ ? count_records(file) : std::nullopt;
+  if (!counts) return;
   std::uint64_t* words = words_of(output);
   for (const engine::TracedEvent* event : outputs_[output].events()) {
     std::uint64_t& recorded = state_of(outputs_[output], event).recorded;
     recorded -= load(words[kRecorded]);
-    for (const auto& [format, count] : counts)
-      if (format->system == event->group && format->name == event->name) recorded += count;
+    const auto in_file = counts->find({event->group, event->name});
+    if (in_file != counts->end()) recorded += in_file->second;
     words += kWords;
   }
+}
+
+void WrittenCounts::set_recorded(std::size_t output, const std::vector<std::string>& files) {
+  RecordCounts sum;
+  for (const std::string& file : files) {
+    const auto counts = count_records(file);
+    if (!counts) return;
+    for (const auto& [event, count] : *counts) sum[event] += count;
+  }
+  for (const engine::TracedEvent* event : outputs_[output].events())
+    set_recorded_of(*event, state_of(outputs_[output], event), sum[{event->group, event->name}]);
 }
 
 std::uint64_t WrittenCounts::taken() const { return shared_ ? load(shared_[kTaken]) : 0; }

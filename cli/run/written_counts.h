@@ -31,6 +31,8 @@ class WrittenCounts {
   void take_over(std::size_t output, bool recorded);
   // Puts what `file` has in place of what was noted of the output's records, if the file can be read.
   void recount(std::size_t output, const std::string& file);
+  // Sets the counts of the output's recorded events to what these files have, if all of them can be read.
+  void set_recorded(std::size_t output, const std::vector<std::string>& files);
   std::uint64_t taken() const;  // by all outputs
   std::uint64_t intervals() const;
 

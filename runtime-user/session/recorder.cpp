@@ -330,9 +330,10 @@ void Recorder::give_stacks(const engine::HistSnapshot& snapshot) {
   writer_->take_stacks(stacks, snapshot.dropped);
 }
 
-Result<void> Recorder::finish() {
+void Recorder::add_totals() {
   for (auto& [pid, process] : metadata_.processes)
     if (auto now = code_of(pid); now.size() > process.mappings.size()) process.mappings = std::move(now);
+  metadata_.totals.clear();
   for (const EventFields& fields : events_) {
     const engine::TracedEvent& event = *fields.event;
     const runtime::EventCounts c = tracing_.records().counts(instance_, event);
@@ -347,7 +348,16 @@ Result<void> Recorder::finish() {
                                 .overwritten = overwritten(event),
                                 .aggregated = c.aggregated});
   }
+}
+
+Result<void> Recorder::finish() {
+  add_totals();
   return writer_->finish();
+}
+
+Result<bool> Recorder::finish_as_it_is() {
+  add_totals();
+  return writer_->finish_as_it_is();
 }
 
 }  // namespace kevt::session

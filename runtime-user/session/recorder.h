@@ -66,6 +66,8 @@ class Recorder {
   Result<void> flush() { return writer_->flush(); }
   // To be called when counters are final: writes totals and completes the recording.
   Result<void> finish();
+  // Instead of it, after an error: with totals where the format can. False: it cannot.
+  Result<bool> finish_as_it_is();
   std::optional<std::string> take_note() { return writer_->take_note(); }
   std::uint64_t bytes() const { return writer_->bytes(); }
   // How many records of one event, or of all, were overwritten by newer ones.
@@ -87,6 +89,7 @@ class Recorder {
   };
 
   void give_stacks(const engine::HistSnapshot& snapshot);
+  void add_totals();
   Recorder(engine::Tracing& tracing, const engine::Instance& instance) : tracing_(tracing), instance_(instance) {}
   Result<void> describe(std::span<const engine::TracedEvent* const> events);
   Result<void> describe(const engine::TracedEvent& event);

@@ -124,6 +124,10 @@ Result<void> OutputFile::copy_from(const OutputFile& other, std::uint64_t from, 
   return {};
 }
 
+void OutputFile::remove() {
+  if (place_.is_new) unlinkat(place_.folder.get(), place_.name.c_str(), 0);
+}
+
 Result<void> OutputFile::take_place_of(const OutputFile& other) {
   if (renameat(place_.folder.get(), place_.name.c_str(), other.place_.folder.get(), other.place_.name.c_str()) != 0)
     return std::unexpected(Error::from_errno("putting " + place_.name + " in the place of " + other.path_));

@@ -43,6 +43,8 @@ class OutputFile {
   Result<void> write_at(std::uint64_t offset, std::string_view bytes);
   // Copies from another file, in the kernel where it can.
   Result<void> copy_from(const OutputFile& other, std::uint64_t from, std::uint64_t to, std::uint64_t length);
+  // Takes the file away, where it was made for this object: nothing could be written to it.
+  void remove();
   // Puts a file of create_beside() in the place of the other.
   Result<void> take_place_of(const OutputFile& other);
 

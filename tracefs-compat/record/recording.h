@@ -185,6 +185,9 @@ class RecordWriter {
   virtual Result<void> flush() = 0;
   // The rest: what is known only at the end. Nothing may be added behind it.
   virtual Result<void> finish() = 0;
+  // Instead of finish(), after an error of the calls above: what the file has becomes a recording that is finished,
+  // with the metadata's totals. False: this format cannot do that.
+  virtual Result<bool> finish_as_it_is() { return false; }
   virtual std::uint64_t bytes() const = 0;  // written so far
   // Something about what is written that its reader should know, once.
   virtual std::optional<std::string> take_note() { return std::nullopt; }

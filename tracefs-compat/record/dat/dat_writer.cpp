@@ -62,7 +62,10 @@ Result<std::unique_ptr<DatWriter>> DatWriter::create(OutputFile file, const Meta
   if (!file.is_regular())
     return std::unexpected(Error(file.path() + ": a trace.dat is written by position and needs a regular file"));
   std::unique_ptr<DatWriter> made(new DatWriter(std::move(file), metadata, options));
-  KEVT_TRY(made->start());
+  if (auto started = made->start(); !started) {
+    made->file_.remove();
+    return std::unexpected(std::move(started.error()));
+  }
   return made;
 }
 
@@ -78,6 +81,7 @@ Result<void> DatWriter::start() {
   std::vector<CpuExtent> table(lanes_.size());
   head_bytes_ = whole_pages(dat6_head(metadata_, as_is, room_, table).bytes.size());
   KEVT_TRY(size_areas());
+  KEVT_TRY(reserve_head());
   for (std::uint32_t cpu = 0; cpu < table.size(); ++cpu) table[cpu].offset = area(cpu);
   Metadata known = metadata_;
   if (window_pages_) known.new_identity = {};
@@ -98,6 +102,13 @@ Result<void> DatWriter::size_areas() {
     if (ftruncate(file_.fd(), static_cast<off_t>(head_bytes_ + lanes_.size() * area_bytes_)) == 0) return {};
   return std::unexpected(
       Error::from_errno(fmt::format("{}: no room for the areas of {} CPUs", file_.path(), lanes_.size())));
+}
+
+// So that totals have room when the disk is full. A file system that cannot reserve writes them if it can.
+Result<void> DatWriter::reserve_head() {
+  if (fallocate(file_.fd(), 0, 0, static_cast<off_t>(head_bytes_)) == 0) return {};
+  if (errno != ENOSPC && errno != EDQUOT) return {};
+  return std::unexpected(Error::from_errno("writing " + file_.path()));
 }
 
 std::span<std::uint8_t, layout::kRingPageBytes> DatWriter::page_bytes(Lane& lane, std::size_t index) {
@@ -272,6 +283,16 @@ Result<void> DatWriter::finish() {
   if (!whole) return {};  // the sparse file stays
   if (!join(*whole, format)) return {};
   return whole->take_place_of(file_);
+}
+
+// The table names no page that is not in the file. What a flight recorder gave up since its table was written is not
+// known to the table.
+Result<bool> DatWriter::finish_as_it_is() {
+  if (window_pages_) return false;
+  KEVT_TRY(file_.write_at(head_.comms_at, fitting(comms_text(metadata_), room_.comms)));
+  KEVT_TRY(file_.write_at(head_.kallsyms_at, fitting(kallsyms_text(metadata_), room_.kallsyms)));
+  KEVT_TRY(file_.write_at(head_.metadata_at, fitting(metadata_text(metadata_), room_.metadata)));
+  return true;
 }
 
 Result<void> DatWriter::join(OutputFile& whole, const FormatText& format) {

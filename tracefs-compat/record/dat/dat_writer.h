@@ -35,6 +35,7 @@ class DatWriter final : public RecordWriter {
   Result<void> add(const TypedRecord& record) override;
   Result<void> flush() override;
   Result<void> finish() override;
+  Result<bool> finish_as_it_is() override;
   std::uint64_t bytes() const override { return bytes_; }
   bool wants_order() const override { return false; }
   std::uint64_t overwritten(std::uint16_t id) const override;
@@ -58,6 +59,7 @@ class DatWriter final : public RecordWriter {
   Result<void> join(OutputFile& whole, const FormatText& format);
   Result<void> start();
   Result<void> size_areas();
+  Result<void> reserve_head();
   std::span<std::uint8_t, layout::kRingPageBytes> page_bytes(Lane& lane, std::size_t index);
   Result<void> store(std::uint32_t cpu);
   Result<void> end_page(std::uint32_t cpu);

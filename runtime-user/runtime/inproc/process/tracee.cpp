@@ -390,11 +390,16 @@ Result<void> Tracee::read(RemoteAddr at, std::span<std::uint8_t> out) const {
   return std::unexpected(Error::from_errno("reading the target's memory"));
 }
 
+// A read that fails for want of memory succeeds the next time, mostly.
 Result<bool> Tracee::read_if_mapped(RemoteAddr at, std::span<std::uint8_t> out) const {
+  if (read(at, out)) return true;
   auto got = read(at, out);
   if (got) return true;
   const auto maps = target::read_maps(pid_);
-  if (!maps || std::ranges::any_of(*maps, [at](const target::Mapping& one) { return one.contains(at); }))
+  const auto is_mapped = [&maps](std::uint64_t byte) {
+    return std::ranges::any_of(*maps, [byte](const target::Mapping& one) { return one.contains(RemoteAddr{byte}); });
+  };
+  if (!maps || (is_mapped(at.value) && is_mapped(at.value + out.size() - 1)))
     return std::unexpected(std::move(got.error()));
   return false;
 }

@@ -52,7 +52,7 @@ class Tracee {
   void give_up() { exit_status_ = 0; }
 
   Result<void> read(RemoteAddr at, std::span<std::uint8_t> out) const;
-  // The same, and false where nothing is mapped: a read also fails where the kernel is short of memory.
+  // The same, and false where not all of it is mapped: a read also fails where the kernel is short of memory.
   Result<bool> read_if_mapped(RemoteAddr at, std::span<std::uint8_t> out) const;
   // Reads up to where readable memory ends; returns how many bytes. Fails where it reads nothing of what is mapped.
   Result<std::size_t> read_some(RemoteAddr at, std::span<std::uint8_t> out) const;
