@@ -146,9 +146,21 @@ void add_diff(CLI::App& app, DiffOptions& diff, RecordingVerb& out) {
   verb->add_option("--lat", diff.latencies, "percentiles of the time between two events of a thread")
       ->type_name("START,END")
       ->allow_extra_args(false);
-  add_answer(*verb, diff.format, diff.output);
+  verb->add_option("-f,--format", diff.format,
+                   "of the answer: text, json, or html, a page to send; the ending of -o FILE tells it, too")
+      ->type_name("FORMAT")
+      ->check(member({"text", "json", "html"}));
+  verb->add_option("-o,--output", diff.output, "write the answer to FILE instead of standard output")
+      ->type_name("FILE");
   verb->final_callback([&diff, &out] { out.verb = diff; });
-  add_footer(*verb, "examples:\n  kevtrace diff before.dat after.dat --lat read_in,read_out --field read_out.count");
+  add_footer(
+      *verb,
+      R"(html has the tables of text, what threads and paths of calls are new or gone, distributions as pictures, and a flame graph
+of what has changed. It is one file that needs nothing beside it.
+
+examples:
+  kevtrace diff before.dat after.dat --lat read_in,read_out --field read_out.count
+  kevtrace diff before.dat after.dat --lat read_in,read_out -o diff.html)");
 }
 
 // Adds `-i FILE` and the options of tracing; a command stands behind `--`.

@@ -9,6 +9,7 @@
 #include "cli/recording_input.h"
 #include "cli/verbs/cmd_recordings.h"
 #include "tracefs-compat/record/analysis/compare.h"
+#include "tracefs-compat/record/analysis/compare_html.h"
 
 namespace kevt::cli {
 int diff_recordings(const DiffOptions& options, const GlobalOptions& global) {
@@ -23,8 +24,10 @@ int diff_recordings(const DiffOptions& options, const GlobalOptions& global) {
     }
     request.latencies.push_back({pair.substr(0, comma), pair.substr(comma + 1), std::nullopt});
   }
-  const auto form = answer_form(options.format, options.output, report);
+  const bool is_html = options.format == "html" || (options.format.empty() && options.output.ends_with(".html"));
+  const auto form = is_html ? record::AnswerForm::Text : answer_form(options.format, options.output, report);
   if (!form) return kUsage;
+  request.wants_paths = is_html;
   int status = kOk;
   auto a = RecordingInput::open({.file = options.a, .filters = options.filters, .from = "", .to = "", .limit = {}},
                                 report, status);
@@ -32,14 +35,18 @@ int diff_recordings(const DiffOptions& options, const GlobalOptions& global) {
   auto b = RecordingInput::open({.file = options.b, .filters = options.filters, .from = "", .to = "", .limit = {}},
                                 report, status);
   if (!b) return status;
-  const bool is_standard = options.output.empty() || options.output == "-";
-  auto table = record::compare_recordings(a->reader(), b->reader(), request,
-                                          is_standard ? controls_for(STDOUT_FILENO) : Controls::Raw, *form);
-  if (!table) {
-    report.error(table.error());
+  const auto both = record::compare_recordings(a->reader(), b->reader(), request);
+  if (!both) {
+    report.error(both.error());
     return kNotCompiled;
   }
-  if (auto written = write_answer(options.output, *table); !written && written.error().errno_value() != EPIPE) {
+  const bool is_standard = options.output.empty() || options.output == "-";
+  const std::string answer =
+      is_html ? record::comparison_html(*both, {options.a, &a->metadata()}, {options.b, &b->metadata()})
+      : *form == record::AnswerForm::Json
+          ? record::comparison_json(*both)
+          : record::comparison_text(*both, is_standard ? controls_for(STDOUT_FILENO) : Controls::Raw);
+  if (auto written = write_answer(options.output, answer); !written && written.error().errno_value() != EPIPE) {
     report.error(written.error());
     return kFailed;
   }

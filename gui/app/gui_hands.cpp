@@ -23,14 +23,12 @@
 //   lines                     the table's trace lines
 //   problems                  the page Problems, in one line
 //   most N                    of the database that is opened next, so many records are loaded at most
-//   strip                     when the database has records: the words below, milliseconds of the last answer, each
-//   event
-//                             and its records in sight
-//   wheel PART STEPS          over the strip, at this part of its width
-//   choose PART PART          the mouse is dragged over the strip from one part of its width to another
-//   rest                      the window goes on for a moment
-//   save FILE                 the trace, in the format that the file's ending names
-//   measure                   the page Measure: events and fields, a line each, its columns with tabs between
+//   strip                     the words below it, milliseconds of the last answer, a line for each event and its
+//   records wheel PART STEPS          over the strip, at this part of its width choose PART PART          the mouse is
+//   dragged over the strip from one part of its width to another rest                      the window goes on for a
+//   moment compare FILE PAGE         the open recording with an earlier one, as a page save FILE                 the
+//   trace, in the format that the file's ending names measure                   the page Measure: events and fields, a
+//   line each, its columns with tabs between
 #include <QApplication>
 #include <QDockWidget>
 #include <QLineEdit>
@@ -40,6 +38,7 @@
 #include <QWheelEvent>
 #include <algorithm>
 #include <iostream>
+#include <optional>
 #include <string>
 
 #include "common/process_choice.h"
@@ -320,6 +319,12 @@ QStringList Hands::obey(const QStringList& words) {
   if (what == "lines") return ok(lines());
   if (what == "problems") return ok({problems()});
   if (what == "measure") return ok(measured());
+  if (what == "compare" && words.size() == 3) {
+    std::optional<Result<void>> done;
+    window_.compareWith(words[1], words[2], [&done](const Result<void>& written) { done = written; });
+    if (!wait([&] { return done.has_value(); })) return no("it is not written");
+    return *done ? ok() : no(QString::fromStdString(done->error().message()));
+  }
   if (what == "save") {
     const auto saved = window_.saveTrace(rest.value(0));
     return saved ? ok() : no(QString::fromStdString(saved.error().message()));

@@ -44,7 +44,8 @@ MainWindow::MainWindow()
       service_(std::make_unique<TracingService>()),
       target_(std::make_unique<TargetProcess>()),
       compiler_(std::make_unique<CompilerService>()),
-      triggers_(std::make_unique<TriggerWatch>()) {
+      triggers_(std::make_unique<TriggerWatch>()),
+      jobs_(this, 1) {
   setWindowTitle(tr("kevtrace"));
   setDockOptions(AllowTabbedDocks | AllowNestedDocks);
   setAcceptDrops(true);

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "gui/model/job.h"
 #include "gui/model/lanes.h"
 #include "gui/model/time_text.h"
 #include "tracefs-compat/record/store/store_chunk.h"
@@ -98,6 +99,9 @@ class MainWindow : public QMainWindow {
 
   // Writes rows [first, last] of the table in the format of the file's ending: .txt, .csv, .json.
   Result<void> exportRows(const QString& path, int first, int last);
+  // Writes the open recording compared with an earlier one as a page (HTML), with the distributions of plotted fields;
+  // `done` comes when it is there, or why it is not.
+  void compareWith(const QString& before, const QString& page, std::function<void(const Result<void>&)> done);
   // Writes the whole trace, in any format that `kevtrace convert` writes.
   Result<void> saveTrace(const QString& path);
 
@@ -158,6 +162,7 @@ class MainWindow : public QMainWindow {
   bool mayFollow(const QString& directory, Following following);
   void checkTrace(const Session& session);
   void askExport();
+  void askCompare();
   void askBuffer();
   void autosave();
   void report(const Result<void>& result);
@@ -214,6 +219,7 @@ class MainWindow : public QMainWindow {
   bool applies_ = false;                           // Apply is to be done once possible
   int pid_ = 0;
   QElapsedTimer since_saved_;
+  JobQueue jobs_;
 };
 
 }  // namespace kevt::gui

@@ -60,6 +60,7 @@ void MainWindow::makeActions() {
     if (!path.isEmpty()) report(saveTrace(path));
   });
   add(file, tr("&Export selected records …"), QKeySequence(tr("Ctrl+E")), [this] { askExport(); });
+  add(file, tr("&Compare with an earlier recording …"), QKeySequence(tr("Ctrl+Shift+D")), [this] { askCompare(); });
   file->addSeparator();
   add(file, tr("S&tart a target …"), QKeySequence(tr("Ctrl+R")), [this] {
     bool ok = false;

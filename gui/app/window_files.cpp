@@ -1,4 +1,5 @@
 // What the window reads and writes: recordings, sessions, exports.
+#include <QDesktopServices>
 #include <QDir>
 #include <QFile>
 #include <QFileDialog>
@@ -6,6 +7,7 @@
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QTemporaryDir>
+#include <QUrl>
 
 #include "common/controls.h"
 #include "common/error.h"
@@ -14,6 +16,7 @@
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
 #include "gui/model/apply_plan.h"
+#include "gui/model/comparison_page.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/fleet_source.h"
 #include "gui/model/row_text.h"
@@ -238,6 +241,31 @@ Result<void> MainWindow::saveTrace(const QString& path) {
                      for (record::Row row = 0; row < view.rows(); ++row) KEVT_TRY(writer.add(view.typed(row)));
                      return {};
                    });
+}
+
+void MainWindow::compareWith(const QString& before, const QString& page,
+                             std::function<void(const Result<void>&)> done) {
+  std::vector<record::ValueName> values;
+  for (const auto& [event, field] : timeline_->wishes().fields)  // "SYSTEM/NAME"
+    values.push_back({event.section(QLatin1Char('/'), -1).toStdString(), field.toStdString()});
+  jobs_.start([before = before.toStdString(), now = opened_file_.toStdString(), values, page = page.toStdString()](
+                  const std::atomic<bool>&) { return writeComparison(before, now, values, page); },
+              [done = std::move(done)](const Result<void>& written) { done(written); });
+}
+
+void MainWindow::askCompare() {
+  if (opened_file_.isEmpty())
+    return report(std::unexpected(Error("open a recording first: an earlier one is compared with it")));
+  const QString before = QFileDialog::getOpenFileName(this, tr("Compare with an earlier recording"), {},
+                                                      tr("Recordings (*.dat);;All files (*)"));
+  if (before.isEmpty()) return;
+  const QString page =
+      QFileDialog::getSaveFileName(this, tr("Write the comparison"), tr("comparison.html"), tr("Page (*.html)"));
+  if (page.isEmpty()) return;
+  compareWith(before, page, [this, page](const Result<void>& written) {
+    report(written);
+    if (written) QDesktopServices::openUrl(QUrl::fromLocalFile(page));
+  });
 }
 
 void MainWindow::askExport() {

@@ -15,13 +15,8 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::size_t kMaxOpenCalls = 4096, kMaxOpenThreads = 1 << 16, kMaxOpenOfAll = 1 << 20;
-
-struct Summary {
-  std::map<std::string, std::uint64_t> events;
-  std::vector<Histogram> histograms;  // values, then latencies
-  double seconds = 0;
-};
+constexpr std::size_t kMaxOpenCalls = 4096, kMaxOpenThreads = 1 << 16, kMaxOpenOfAll = 1 << 20, kMostTasks = 10'000;
+constexpr const char* kOthers = "(others)";
 
 class Summing {
  public:
@@ -29,23 +24,37 @@ class Summing {
     made_.histograms.resize(request.values.size() + request.latencies.size());
   }
 
-  Summary run(RecordReader& reader) {
+  RecordingSummary run(RecordReader& reader) {
+    FoldedPaths paths(reader.metadata());
     TypedRecord record;
     std::uint64_t first = 0, last = 0, count = 0;
     while (reader.next(record)) {
       if (count++ == 0) first = record.time_ns;
       last = std::max(last, record.time_ns);
       ++made_.events[record.event->system + ":" + record.event->name];
+      if (request_.wants_paths) {
+        paths.add(record);
+        add_task(record);
+      }
       for (std::size_t i = 0; i < request_.values.size(); ++i)
         if (const auto value = number_or_text(request_.values[i], record); value && value->is_integer())
           made_.histograms[i].add(value->number);
       for (std::size_t i = 0; i < request_.latencies.size(); ++i) add_latency(i, record);
     }
     made_.seconds = static_cast<double>(last - first) / 1e9;
+    if (request_.wants_paths) made_.paths = paths.folded();
     return std::move(made_);
   }
 
  private:
+  void add_task(const TypedRecord& record) {
+    const auto known = made_.tasks.find(std::string(record.comm));
+    if (known != made_.tasks.end())
+      ++known->second;
+    else
+      ++made_.tasks[made_.tasks.size() < kMostTasks ? std::string(record.comm) : kOthers];
+  }
+
   void add_latency(std::size_t index, const TypedRecord& record) {
     const LatencyRequest& wanted = request_.latencies[index];
     auto thread = open_[index].find(record.thread());
@@ -68,20 +77,15 @@ class Summing {
   const CompareRequest& request_;
   std::vector<std::unordered_map<std::uint64_t, std::vector<std::uint64_t>>> open_;
   std::size_t open_of_all_ = 0;
-  Summary made_;
+  RecordingSummary made_;
 };
-
-std::string change(double a, double b) {
-  if (a == 0) return b == 0 ? "=" : "new";
-  return b == a ? "=" : fmt::format("{:+.1f}%", (b - a) / a * 100);
-}
 
 void append_histograms(const std::string& head, const Histogram& a, const Histogram& b, std::string& out) {
   const auto at = std::back_inserter(out);
   fmt::format_to(at, "\n{:<36} {:>14} {:>14} {:>10}\n", head, "A", "B", "CHANGE");
   const auto row = [&](std::string_view name, std::uint64_t x, std::uint64_t y) {
     fmt::format_to(at, "{:<36} {:>14} {:>14} {:>10}\n", name, x, y,
-                   change(static_cast<double>(x), static_cast<double>(y)));
+                   change_text(static_cast<double>(x), static_cast<double>(y)));
   };
   row("count", a.count(), b.count());
   row("p50", a.percentile(50), b.percentile(50));
@@ -90,82 +94,88 @@ void append_histograms(const std::string& head, const Histogram& a, const Histog
   row("max", a.max(), b.max());
 }
 
-double rate(std::uint64_t n, double seconds) { return seconds > 0 ? static_cast<double>(n) / seconds : 0.0; }
+}  // namespace
 
-using EventCounts = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
-
-EventCounts in_both(const Summary& first, const Summary& second) {
-  EventCounts events;
-  for (const auto& [name, count] : first.events) events[name].first = count;
-  for (const auto& [name, count] : second.events) events[name].second = count;
-  return events;
+std::string change_text(double a, double b) {
+  if (a == 0) return b == 0 ? "=" : "new";
+  return b == a ? "=" : fmt::format("{:+.1f}%", (b - a) / a * 100);
 }
 
-// Of a histogram: its value's name, or its two events.
-std::string head_of(const CompareRequest& request, std::size_t index) {
-  if (index >= request.values.size()) {
-    const LatencyRequest& one = request.latencies[index - request.values.size()];
+double rate_of(std::uint64_t records, double seconds) {
+  return seconds > 0 ? static_cast<double>(records) / seconds : 0.0;
+}
+
+CountsOfBoth in_both(const std::map<std::string, std::uint64_t>& a, const std::map<std::string, std::uint64_t>& b) {
+  CountsOfBoth both;
+  for (const auto& [name, count] : a) both[name].first = count;
+  for (const auto& [name, count] : b) both[name].second = count;
+  return both;
+}
+
+std::string Comparison::head_of(std::size_t histogram) const {
+  if (histogram >= request.values.size()) {
+    const LatencyRequest& one = request.latencies[histogram - request.values.size()];
     return one.start + " -> " + one.end + " (ns)";
   }
-  const ValueName& name = request.values[index];
+  const ValueName& name = request.values[histogram];
   return name.event.empty() ? name.field : name.event + "." + name.field;
 }
 
-// Appends.
-void print_json(const CompareRequest& request, const Summary& first, const Summary& second, std::string& out) {
-  JsonObject json(out);
-  json.member("v", 1);
-  json.member("type", "diff");
-  json.begin("events", '[');
-  for (const auto& [name, n] : in_both(first, second)) {
-    json.begin('{');
-    json.member("event", name);
-    json.member("a", n.first);
-    json.member("b", n.second);
-    json.member("a_rate", rate(n.first, first.seconds));
-    json.member("b_rate", rate(n.second, second.seconds));
-    json.end();
-  }
-  json.end();
-  json.begin("percentiles", '[');
-  for (std::size_t i = 0; i < first.histograms.size(); ++i) {
-    json.begin('{');
-    json.member("of", head_of(request, i));
-    for (const auto& [side, h] : {std::pair("a", &first.histograms[i]), std::pair("b", &second.histograms[i])}) {
-      json.begin(side, '{');
-      json.member("count", h->count());
-      for (const auto& [name, percent] : {std::pair("p50", 50), std::pair("p90", 90), std::pair("p99", 99)})
-        json.member(name, h->percentile(percent));
-      json.member("max", h->max());
+std::string comparison_json(const Comparison& both) {
+  std::string out;
+  const RecordingSummary &first = both.a, &second = both.b;
+  {
+    JsonObject json(out);
+    json.member("v", 1);
+    json.member("type", "diff");
+    json.begin("events", '[');
+    for (const auto& [name, n] : in_both(first.events, second.events)) {
+      json.begin('{');
+      json.member("event", name);
+      json.member("a", n.first);
+      json.member("b", n.second);
+      json.member("a_rate", rate_of(n.first, first.seconds));
+      json.member("b_rate", rate_of(n.second, second.seconds));
       json.end();
     }
     json.end();
+    json.begin("percentiles", '[');
+    for (std::size_t i = 0; i < first.histograms.size(); ++i) {
+      json.begin('{');
+      json.member("of", both.head_of(i));
+      for (const auto& [side, h] : {std::pair("a", &first.histograms[i]), std::pair("b", &second.histograms[i])}) {
+        json.begin(side, '{');
+        json.member("count", h->count());
+        for (const auto& [name, percent] : {std::pair("p50", 50), std::pair("p90", 90), std::pair("p99", 99)})
+          json.member(name, h->percentile(percent));
+        json.member("max", h->max());
+        json.end();
+      }
+      json.end();
+    }
   }
+
+  return out;
 }
 
-}  // namespace
-
-Result<std::string> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request,
-                                       Controls controls, AnswerForm form) {
+Result<Comparison> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request) {
   for (const ValueName& name : request.values)
     if (!is_known(name, a.metadata()) && !is_known(name, b.metadata()))
       return std::unexpected(Error("no event of either recording has a field `" + name.field + "`"));
-  const Summary first = Summing(request).run(a), second = Summing(request).run(b);
-  std::string out;
-  if (form == AnswerForm::Json) {
-    print_json(request, first, second, out);
-    return out;
-  }
-  out = fmt::format("{:<36} {:>12} {:>12} {:>10} {:>14} {:>14} {:>10}\n", "EVENT", "A", "B", "CHANGE", "A/s", "B/s",
-                    "CHANGE");
-  for (const auto& [name, n] : in_both(first, second)) {
-    const double x = rate(n.first, first.seconds), y = rate(n.second, second.seconds);
+  return Comparison{.request = request, .a = Summing(request).run(a), .b = Summing(request).run(b)};
+}
+
+std::string comparison_text(const Comparison& both, Controls controls) {
+  std::string out = fmt::format("{:<36} {:>12} {:>12} {:>10} {:>14} {:>14} {:>10}\n", "EVENT", "A", "B", "CHANGE",
+                                "A/s", "B/s", "CHANGE");
+  for (const auto& [name, n] : in_both(both.a.events, both.b.events)) {
+    const double x = rate_of(n.first, both.a.seconds), y = rate_of(n.second, both.b.seconds);
     fmt::format_to(std::back_inserter(out), "{:<36} {:>12} {:>12} {:>10} {:>14.1f} {:>14.1f} {:>10}\n",
                    table_text(name, controls), n.first, n.second,
-                   change(static_cast<double>(n.first), static_cast<double>(n.second)), x, y, change(x, y));
+                   change_text(static_cast<double>(n.first), static_cast<double>(n.second)), x, y, change_text(x, y));
   }
-  for (std::size_t i = 0; i < first.histograms.size(); ++i)
-    append_histograms(head_of(request, i), first.histograms[i], second.histograms[i], out);
+  for (std::size_t i = 0; i < both.a.histograms.size(); ++i)
+    append_histograms(both.head_of(i), both.a.histograms[i], both.b.histograms[i], out);
   return out;
 }
 

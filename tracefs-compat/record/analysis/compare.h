@@ -1,10 +1,15 @@
 // Comparing two recordings: per event how many, how often, and percentiles of fields and latencies.
 #pragma once
 
+#include <cstdint>
+#include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tracefs-compat/record/analysis/analysis.h"
+#include "tracefs-compat/record/analysis/folded_paths.h"
+#include "tracefs-compat/record/analysis/histogram.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::record {
@@ -12,10 +17,36 @@ namespace kevt::record {
 struct CompareRequest {
   std::vector<ValueName> values;          // percentiles of these
   std::vector<LatencyRequest> latencies;  // and of these times
+  bool wants_paths = false;               // tasks and paths of calls, too
 };
-// Reads both to their ends; the table as text, names in it as `controls` want them, or JSON. An error when neither has
-// what is asked for.
-Result<std::string> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request,
-                                       Controls controls, AnswerForm form = AnswerForm::Text);
+
+struct RecordingSummary {
+  std::map<std::string, std::uint64_t> events, tasks;  // records by SYSTEM:NAME, and by the thread's name
+  std::vector<Histogram> histograms;                   // values, then latencies
+  FoldedPaths::Folded paths;
+  double seconds = 0;
+};
+
+struct Comparison {
+  CompareRequest request;
+  RecordingSummary a, b;
+
+  // Of a histogram: its value's name, or its two events.
+  std::string head_of(std::size_t histogram) const;
+};
+
+// What each recording has of something, by its name.
+using CountsOfBoth = std::map<std::string, std::pair<std::uint64_t, std::uint64_t>>;
+CountsOfBoth in_both(const std::map<std::string, std::uint64_t>& a, const std::map<std::string, std::uint64_t>& b);
+// "+12.0%", "new", "gone", "=".
+std::string change_text(double a, double b);
+// Records a second.
+double rate_of(std::uint64_t records, double seconds);
+
+// Reads both to their ends. An error when neither has what is asked for.
+Result<Comparison> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request);
+// The table as text, names in it as `controls` want them; the same as JSON.
+std::string comparison_text(const Comparison& both, Controls controls);
+std::string comparison_json(const Comparison& both);
 
 }  // namespace kevt::record

@@ -11,35 +11,13 @@
 #include <utility>
 #include <vector>
 
-#include "common/controls.h"
+#include "tracefs-compat/record/formats/xml_text.h"
 
 namespace kevt::record {
 
 namespace {
 
 constexpr double kWidth = 1200, kRow = 17, kTop = 46, kBottom = 30, kLetter = 6.6, kNarrowest = 0.1;
-// The character at the front of `text`, which is not empty, as XML may hold it: what is no UTF-8, and what XML forbids,
-// becomes U+FFFD, control characters `?`. Takes it from `text`.
-std::string take_character(std::string_view& text) {
-  char32_t code = 0;
-  const std::size_t length = decode_utf8(text, code);
-  const std::string_view bytes = text.substr(0, std::max<std::size_t>(length, 1));
-  text.remove_prefix(bytes.size());
-  const bool is_surrogate = code >= 0xd800 && code <= 0xdfff;
-  if (length == 0 || is_surrogate || code == 0xfffe || code == 0xffff) return "\xef\xbf\xbd";
-  if (code == '<') return "&lt;";
-  if (code == '>') return "&gt;";
-  if (code == '&') return "&amp;";
-  if (code == '"') return "&quot;";
-  return is_control(code) ? "?" : std::string(bytes);
-}
-
-std::string as_xml(std::string_view text) {
-  std::string out;
-  while (!text.empty()) out += take_character(text);
-  return out;
-}
-
 // Warm, and the same for the same name.
 std::string colour_of(std::string_view name) {
   std::uint32_t hash = 2166136261u;
@@ -70,7 +48,7 @@ std::string label_of(std::string_view name, double width) {
   const auto room = static_cast<std::size_t>(std::max(0.0, (width - 4) / kLetter));
   if (room < 3) return "";
   std::vector<std::string> characters;
-  while (!name.empty() && characters.size() <= room) characters.push_back(take_character(name));
+  while (!name.empty() && characters.size() <= room) characters.push_back(take_xml_character(name));
   const bool is_cut = characters.size() > room;
   if (is_cut) characters.resize(room - 2);
   return fmt::format("{}{}", fmt::join(characters, ""), is_cut ? ".." : "");
@@ -78,7 +56,7 @@ std::string label_of(std::string_view name, double width) {
 
 // Zooms by the numbers of the boxes themselves: data-x and data-w, as parts of the whole.
 constexpr const char* kScript = R"(<script><![CDATA[
-var svg = document.documentElement, boxes = [].slice.call(svg.querySelectorAll('g.box')), told = svg.getElementById('status');
+var svg = document.querySelector('svg'), boxes = [].slice.call(svg.querySelectorAll('g.box')), told = svg.getElementById('status');
 function num(box, name) { return parseFloat(box.getAttribute(name)); }
 function zoom(to) {
   var x = to ? num(to, 'data-x') : 0, w = to ? num(to, 'data-w') : 1, depth = to ? num(to, 'data-d') : 0;

@@ -306,11 +306,13 @@ TEST_F(FormatsTest, CountersAreTheCountWhereTheyAreKnown) {
 TEST_F(FormatsTest, RecordingsAreCompared) {
   written(FileFormat::Json);
   auto a = open_recording(folder_.file("out")), b = open_recording(folder_.file("out"));
-  auto table = compare_recordings(**a, **b, {{{"opened", "fd"}}, {{"opened", "closed", {}}}}, Controls::Raw);
-  ASSERT_TRUE(table);
-  EXPECT_THAT(*table, testing::ContainsRegex("kprobes:opened +3 +3 += "));
-  EXPECT_THAT(*table, testing::ContainsRegex("max +2500 +2500 +="));
-  EXPECT_FALSE(compare_recordings(**a, **b, {{{"", "nope"}}, {}}, Controls::Raw));
+  const auto both =
+      compare_recordings(**a, **b, {.values = {{"opened", "fd"}}, .latencies = {{"opened", "closed", {}}}});
+  ASSERT_TRUE(both);
+  const std::string table = comparison_text(*both, Controls::Raw);
+  EXPECT_THAT(table, testing::ContainsRegex("kprobes:opened +3 +3 += "));
+  EXPECT_THAT(table, testing::ContainsRegex("max +2500 +2500 +="));
+  EXPECT_FALSE(compare_recordings(**a, **b, {.values = {{"", "nope"}}, .latencies = {}}));
 }
 
 TEST(CallPairs, NestPerThread) {
