@@ -68,6 +68,10 @@ int show_rates(const FleetOptions& options, const Reporter& report) {
     return kFailed;
   }
   fleet::TimeSpan span = (*overview)->all();
+  if (span.from_ns == span.to_ns) {
+    report.status("no records were shipped there that are meant");
+    if (options.format != "json") return kOk;
+  }
   if (options.last) span.from_ns = std::max(span.from_ns, span.to_ns - static_cast<std::int64_t>(*options.last * 1e9));
   const auto by = options.by == "host" ? fleet::Overview::By::Host : fleet::Overview::By::Event;
   const auto picture = (*overview)->count(span, options.bars, by);

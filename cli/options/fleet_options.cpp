@@ -65,7 +65,7 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       ->check(member({"event", "host"}));
   verb->add_option("--bars", fleet.bars, "rates: into how many bars time is cut, at most")
       ->type_name("N")
-      ->check(CLI::Range(1, 10000).description(""))
+      ->check(CLI::Range(2, 10000).description(""))
       ->default_str("60");
   verb->add_option("--last", fleet.last, "rates: of so many seconds before the last record, instead of all times")
       ->type_name("SEC")

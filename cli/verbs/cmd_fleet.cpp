@@ -29,11 +29,8 @@ namespace {
 
 int make_schemas(Servers& servers, const Reporter& report) {
   for (const auto& server : servers) {
-    // Schema 5 was the first with rollups.
-    const auto before = fleet::create_schema(*server);
-    const auto lacking =
-        before ? fleet::roll_up_what_lacks(*server, *before < 5 ? fleet::Lacking::All : fleet::Lacking::Unfinished)
-               : std::unexpected(before.error());
+    const auto made = fleet::create_schema(*server);
+    const auto lacking = made ? fleet::roll_up_what_lacks(*server) : std::unexpected(made.error());
     if (!lacking) {
       report.error(lacking.error());
       return kFailed;

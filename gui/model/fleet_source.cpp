@@ -22,13 +22,17 @@ struct FleetSource::Answer {
 
 FleetSource::FleetSource(QObject* parent) : QObject(parent), jobs_(this, 1) {}
 
-FleetSource::~FleetSource() {
+FleetSource::~FleetSource() { leave(); }
+
+void FleetSource::leave() {
   if (asked_) *asked_ = true;
+  if (leaves_) *leaves_ = true;
 }
 
 void FleetSource::open(const QString& address) {
-  if (asked_) *asked_ = true;
-  address_ = address;
+  leave();
+  leaves_ = std::make_shared<std::atomic<bool>>(false);
+  address_.clear();
   overview_ = std::make_shared<std::unique_ptr<fleet::Overview>>();
   all_ = {};
   picture_ = {};
@@ -36,7 +40,8 @@ void FleetSource::open(const QString& address) {
   next_.reset();
   is_busy_ = false;
   last_answer_ms_ = -1;
-  Q_EMIT pictureChanged();
+  Q_EMIT pictureChanged();  // there is none
+  address_ = address;
   if (isOpen()) start(std::nullopt);
 }
 
@@ -51,12 +56,12 @@ void FleetSource::ask(const fleet::TimeSpan& span, std::size_t bars) {
 void FleetSource::start(const std::optional<Question>& question) {
   is_busy_ = true;
   asked_ = jobs_.start(
-      [address = address_.toStdString(), overview = overview_, question](const std::atomic<bool>&) {
+      [address = address_.toStdString(), overview = overview_, leaves = leaves_, question](const std::atomic<bool>&) {
         QElapsedTimer timer;
         timer.start();
         Answer answer;
         if (!*overview) {
-          auto opened = fleet::open_overview(address);
+          auto opened = fleet::open_overview(address, [leaves] { return leaves->load(); });
           if (!opened) {
             answer.trouble = fromUtf8(opened.error().message());
             return answer;

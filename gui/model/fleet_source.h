@@ -40,6 +40,7 @@ class FleetSource : public QObject {
     std::size_t bars = 0;
   };
   struct Answer;
+  void leave();
   void start(const std::optional<Question>& question);
   void take(Answer answer);
 
@@ -49,6 +50,7 @@ class FleetSource : public QObject {
   std::shared_ptr<std::unique_ptr<fleet::Overview>> overview_;  // for the thread of the questions alone
   std::optional<Question> next_;
   Cancelled asked_;
+  Cancelled leaves_;  // the address: its questions end
   bool is_busy_ = false;
   qint64 last_answer_ms_ = -1;
   JobQueue jobs_;

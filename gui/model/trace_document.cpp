@@ -44,9 +44,10 @@ QStringList strings(const std::vector<std::string>& texts, bool is_last) {
   return out;
 }
 
-// The newest part of a database that has no more records than that; nullopt: all of it has not. A bar of a millisecond
-// that has more is read as it is.
-Result<std::optional<fleet::TimeSpan>> newestPart(fleet::Overview& overview, std::uint64_t most) {
+// The newest part of a database that has no more records than that; nullopt: all of it has not. A bar that has more,
+// and is the shortest that there is, is read as far as there is room.
+Result<std::optional<fleet::TimeSpan>> newestPart(fleet::Overview& overview, std::uint64_t most,
+                                                  const std::stop_token& stop) {
   fleet::TimeSpan span = overview.all();
   if (span.from_ns == span.to_ns) return std::nullopt;
   for (bool is_all = true;; is_all = false) {
@@ -55,8 +56,9 @@ Result<std::optional<fleet::TimeSpan>> newestPart(fleet::Overview& overview, std
     const fleet::TimeSpan part = fleet::newest_part(picture, most);
     if (part != fleet::TimeSpan{}) return part;
     const fleet::TimeSpan newest = fleet::newest_part(picture, ~0ull);  // ends with the newest bar that has any
-    span = {newest.to_ns - picture.width_ns, newest.to_ns};
-    if (newest == fleet::TimeSpan{} || picture.width_ns <= fleet::kShortestBarNs) return span;
+    const fleet::TimeSpan next{newest.to_ns - picture.width_ns, newest.to_ns};
+    if (newest == fleet::TimeSpan{} || next == span || stop.stop_requested()) return span;
+    span = next;
   }
 }
 
@@ -122,7 +124,7 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
           this, [this, progress = std::move(progress)] { take(progress); }, Qt::QueuedConnection);
     };
     std::string note;
-    auto opened = fleet::open_recording(path, &note);
+    auto opened = fleet::open_recording(path, &note, [stop] { return stop.stop_requested(); });
     if (!opened) {
       own_problems.append(QString::fromStdString(opened.error().message()));
       return send(true);
@@ -130,9 +132,9 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
     reader = *std::move(opened);
     if (!note.empty()) own_problems.append(QString::fromStdString(note));
     if (fleet::is_address(path)) {
-      auto overview = fleet::open_overview(path);
+      auto overview = fleet::open_overview(path, [stop] { return stop.stop_requested(); });
       if (overview && !part) {
-        auto newest = newestPart(**overview, most);
+        auto newest = newestPart(**overview, most, stop);
         if (newest) part = *newest;
         if (!newest) overview = std::unexpected(std::move(newest.error()));
       }
@@ -152,6 +154,7 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
                                       "instance's name; kevtrace report -B has those of one alone")
                               .arg(reader->metadata().instances.size()));
     record::TypedRecord record;
+    const std::uint64_t most_in_all = fleet::is_address(path) ? 2 * most : 0;
     std::uint64_t last_ns = 0;
     qint64 next_ms = kFirstPublishMs;
     for (std::uint64_t count = 1; reader->next(record); ++count) {
@@ -162,6 +165,12 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
       const auto& instances = reader->metadata().instances;
       if (!builder.add(record, record.instance ? instances[record.instance - 1] : std::string_view())) {
         own_problems.append(QObject::tr("only the first %1 records are shown: more do not fit").arg(builder.rows()));
+        break;
+      }
+      // Of a database that has more than its overview tells.
+      if (count == most_in_all) {
+        own_problems.append(
+            QObject::tr("only the first %1 records are shown: choose a shorter part in the strip").arg(count));
         break;
       }
       if (count % kRowsBetweenLooks != 0) continue;

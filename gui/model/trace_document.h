@@ -51,7 +51,7 @@ class TraceDocument : public QObject {
   const std::vector<ClockJump>& clockJumps() const { return jumps_; }
 
   // Reads in a thread of its own; rows appear as they come. Of a fleet's database (ch://…) that has more records than
-  // kMostRecords the newest part is read that has not.
+  // mostRecords() the newest part is read that has not.
   void openFile(const QString& path) { openPart(path, std::nullopt); }
   // Reads this part of the database; nullopt: as openFile().
   void openPart(const QString& path, const std::optional<fleet::TimeSpan>& part);

@@ -74,17 +74,14 @@ std::int64_t FleetStrip::timeAt(double x) const {
   return sight_.from_ns + static_cast<std::int64_t>(part * static_cast<double>(lengthOf(sight_)));
 }
 
-// Of whole bars: a bar counts if its middle is in the part. Of the last bar what lies behind the last record is left
-// out.
+// Of whole bars, all that have a moment in common with the part.
 std::uint64_t FleetStrip::recordsIn(const fleet::TimeSpan& part) const {
   const fleet::OverviewPicture& picture = source_.picture();
   std::uint64_t sum = 0;
   for (const fleet::OverviewLine& line : picture.lines)
     for (std::size_t bar = 0; bar < line.hits.size(); ++bar) {
       const std::int64_t from = picture.span.from_ns + static_cast<std::int64_t>(bar) * picture.width_ns;
-      const std::int64_t begin = std::max(from, source_.all().from_ns);
-      const std::int64_t middle = begin + (std::min(from + picture.width_ns, source_.all().to_ns) - begin) / 2;
-      if (middle >= part.from_ns && middle < part.to_ns) sum += line.hits[bar];
+      if (from < part.to_ns && from + picture.width_ns > part.from_ns) sum += line.hits[bar];
     }
   return sum;
 }
@@ -107,16 +104,21 @@ void FleetStrip::look(fleet::TimeSpan sight) {
   sight.from_ns = std::clamp(sight.from_ns, all.from_ns, std::max(all.from_ns, all.to_ns - length));
   sight.to_ns = sight.from_ns + length;
   refusal_.clear();
-  if (sight == sight_) return update();
-  sight_ = sight;
-  source_.ask(sight_, static_cast<std::size_t>(std::max(width() / 2, 16)));
+  if (sight != sight_) {
+    sight_ = sight;
+    source_.ask(sight_, static_cast<std::size_t>(std::max(width() / 2, 16)));
+  }
+  setAccessibleDescription(textBelow());
   update();
 }
 
 void FleetStrip::zoom(double factor, double x) {
   const std::int64_t fixed = timeAt(x);
+  factor = std::clamp(factor, 1e-6, 1e6);
   const auto scaled = [&](std::int64_t ns) {
-    return fixed + static_cast<std::int64_t>(static_cast<double>(ns - fixed) * factor);
+    constexpr double kLongest = 4e18;  // ns
+    const double by = std::clamp(static_cast<double>(ns - fixed) * factor, -kLongest, kLongest);
+    return std::clamp<std::int64_t>(static_cast<std::int64_t>(by), -fixed, fleet::kLatestMoment - fixed) + fixed;
   };
   look({scaled(sight_.from_ns), scaled(sight_.to_ns)});
 }
@@ -128,7 +130,9 @@ void FleetStrip::move(double pixels) {
 
 void FleetStrip::showAll() { look(source_.all()); }
 
+// What has come in sight is not counted before the answer is there.
 void FleetStrip::choose(const fleet::TimeSpan& part) {
+  if (source_.isBusy()) return;
   const std::uint64_t records = recordsIn(part);
   refusal_.clear();
   if (records > most_)
@@ -275,7 +279,7 @@ void FleetStrip::paintEvent(QPaintEvent* /*event*/) {
   const int beside = lengthOf(sight_) != 0 ? fontMetrics().horizontalAdvance(momentText(0)) + 12 : 0;
   const QRect middle = below.adjusted(beside, 0, -beside, 0);
   painter.drawText(middle, Qt::AlignCenter, fontMetrics().elidedText(textBelow(), Qt::ElideRight, middle.width()));
-  painter.setPen(colors.line);
+  painter.setPen(hasFocus() ? colors.accent : colors.line);
   painter.drawLine(rect().bottomLeft(), rect().bottomRight());
 }
 

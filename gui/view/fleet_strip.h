@@ -3,7 +3,7 @@
 //   ▁▁▂▅██▇▃▁▁▂▃▅▂▁▁[▇█▅▂▁]▁    bars: all events, stacked; the part that is shown
 //   27 Nov 12:00:00     2,000,000 of 100,000,000 records are shown            28 Nov 14:00:00
 //
-// Dragging chooses another part; the wheel zooms, with Shift it moves. Nothing but the strip itself waits for a server.
+// Dragging chooses another part; the wheel zooms, with Shift it moves.
 #pragma once
 
 #include <QHash>

@@ -14,6 +14,7 @@ from kevtest import KEVTRACE
 import clickhouse
 from clickhouse import ClickHouse, Proxy
 from fleet_case import BACK, OPENS, FleetCase, kevtrace, record
+from set_clock import SetClock
 
 FILTERS = ['opened: path ~ "/etc/*"', 'opened: path ~ "*pass*"', 'opened: path ~ "*.pth"', 'opened: path ~ "/nowhere/??"', 'opened: path ~ "/n*e/*"',
            'opened: path == "/etc/passwd"', 'opened: path != "/etc/passwd"', 'opened: path ~ "*50%_*"', 'opened: path ~ "*t\'s"', 'opened: !(path ~ "/etc/*")',
@@ -93,7 +94,7 @@ class FleetTest(FleetCase):
             proxy.bodies.clear()
             self.assert_same(*words, address=proxy.address(self.database))
             asked = [body for body in proxy.bodies if b"FROM " + self.database.encode() + b".event_" in body]
-            self.assertTrue(asked)
+            self.assertTrue(asked, (words, list(proxy.bodies)))
             self.assertEqual(any(b"SELECT time, cpu, seq" in body for body in asked), records, words)
         for form in ("text", "json"):
             for words in (("opened.path",), ("opened.path", "by", "comm"), ("got.arg1",), ("got.arg1", "by", "comm"), ("got.arg1", "by", "pid"),
@@ -268,6 +269,27 @@ class FleetTest(FleetCase):
         self.assertRegex(done.stdout.decode(errors="replace"), "times of hosts may be wrong by ±|how wrong the times of web1, web2 may be is not known")
         without_names = [re.sub(r"/nowhere/.*", "", line) for line in shown]
         self.assertEqual(without_names, [re.sub(r"/nowhere/.*", "", line) for line in wanted])
+
+    def test_a_comparison_is_one_page_wherever_it_is_made(self):
+        hands = os.environ.get("KEVT_GUI_HANDS")
+        if not hands:
+            self.skipTest("there is no window")
+        before, path = (record(self.path(name), times, "--stack") for name, times in (("before.dat", 50), ("now.dat", 80)))
+        kevtrace("fleet", "ship", self.address, path, "--as", "web1")
+        pages = [self.path(name) for name in ("one.html", "other.html")]
+        for now in (path, self.address + "/web1"):
+            kevtrace("diff", before, now, "-o", pages[0])
+            done = subprocess.run([hands], input=f"open\t{now}\nwait\t100\ncompare\t{before}\t{pages[1]}\ncompare\t/nowhere\t{pages[1]}\n".encode(),
+                                  capture_output=True, timeout=120)
+            self.assertRegex(done.stdout.decode(), r"^ok\nok\nok\nno .*/nowhere")
+            written = []
+            for page in pages:
+                with open(page) as file:
+                    written.append(file.read())
+            self.assertEqual(written[1], written[0])
+            self.assertIn('<tr><td>kprobes:opened</td><td>', written[0])
+            self.assertIn('<h2>Calls, in stacks</h2>', written[0])
+            self.assertTrue(written[0].rstrip().endswith("</html>"))
 
     def test_the_library_reads_a_fleet(self):
         if not os.environ.get("KEVTRACE_LIBRARY"):
@@ -457,6 +479,51 @@ class FleetTest(FleetCase):
         self.assertEqual(self.rows(), self.recorded(spool + "/live.dat"))
         self.assertTrue(all(one["exact"] and one["holds"] for one in self.balance()))
         self.assert_same("report", "X", recording=spool + "/live.dat")
+
+    def growing(self, path):
+        """A tracer; each line that its program gets is ten calls."""
+        program = 'import os, sys\nfor line in sys.stdin:\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
+        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", path, "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(tracer.stdout.close)
+        return tracer
+
+    def call_ten_times(self, tracer):
+        tracer.stdin.write(b"go\n")
+        tracer.stdin.flush()
+        self.assertEqual(tracer.stdout.readline(), b"done\n")
+
+    def test_a_clock_that_is_wrong_holds_nothing_back(self):
+        """Which records may be in a page that is being written tells the machine's other clock, which nobody sets."""
+        path, clock = self.path("live.dat"), SetClock(self.folder)
+        tracer = self.growing(path)
+        self.call_ten_times(tracer)
+        clock.set(-86_400 * 10**9)
+        shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, path, "--follow", "--every", "0.2"], stderr=subprocess.DEVNULL, env=clock.env)
+        self.addCleanup(shipper.kill)
+        deadline = time.monotonic() + 60
+        while self.rows() < 20 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        self.assertGreaterEqual(self.rows(), 20)
+        tracer.stdin.close()
+        self.assertEqual((tracer.wait(60), shipper.wait(60)), (0, 0))
+        self.balance()
+
+    def test_a_clock_that_was_set_back_hides_no_counts(self):
+        path, clock = self.path("live.dat"), SetClock(self.folder)
+        tracer = self.growing(path)
+        self.call_ten_times(tracer)
+        clock.set(86_400 * 10**9)
+        kevtrace("fleet", "ship", self.address, path, env=clock.env)
+        clock.set(0)
+        self.call_ten_times(tracer)
+        tracer.stdin.close()
+        self.assertEqual(tracer.wait(60), 0)
+        kevtrace("fleet", "ship", self.address, path, env=clock.env)
+        balance = self.balance()
+        self.assertEqual(sum(one["recorded"] for one in balance), self.recorded(path))
+        self.assertTrue(all(one["holds"] and one["exact"] and one["spooled"] + one["spool_lost"] == 0 for one in balance), balance)
+        self.assertIn("finished", kevtrace("fleet", "status", self.address)[0])
 
     def test_a_killed_tracer_is_balanced_with_its_rest(self):
         path = self.path("killed.dat")

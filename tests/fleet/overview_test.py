@@ -7,7 +7,7 @@ import subprocess
 import time
 import unittest
 
-from kevtest import KEVTRACE
+from kevtest import KEVTRACE, plain
 
 from clickhouse import ClickHouse, Proxy
 from fleet_case import FleetCase, kevtrace, record
@@ -212,6 +212,103 @@ class OverviewTest(FleetCase):
         self.assertIn("out of luck", strip[0])
         self.assertIn("out of luck", problems[0])
 
+    def table_of(self, event):
+        return self.server.ask(f"SELECT name FROM system.tables WHERE database = '{self.database}' AND name LIKE 'event_kprobes_{event}%'").strip()
+
+    def add_rows(self, table, **instead):
+        """Copies of a table's rows, with other values in these columns."""
+        columns = self.server.ask(f"SELECT name FROM system.columns WHERE database = '{self.database}' AND table = '{table}'").split()
+        self.server.ask(f"INSERT INTO {self.database}.{table} ({', '.join(columns)}) SELECT {', '.join(instead.get(one, one) for one in columns)} FROM {self.database}.{table}")
+
+    def test_a_shift_hides_no_step(self):
+        """Bars of 90 s, steps of 10 s: a step may begin before the span by a shifted clock."""
+        for host in ("early", "late"):
+            kevtrace("fleet", "ship", self.address, record(self.path(host + ".dat"), 40), "--as", host)
+        total = self.rows()
+        for shift in (3, 7, 13):
+            self.server.ask(f"DROP TABLE {self.database}.kevt_clocks")
+            self.server.ask(f"CREATE TABLE {self.database}.kevt_clocks (host String, session String, utc Int64, monotonic Int64, max_error Int64) "
+                            "ENGINE = ReplacingMergeTree() ORDER BY (host, session, utc)")
+            for host, by in (("early", -shift * SECOND), ("late", 900 * SECOND)):
+                self.server.ask(f"INSERT INTO {self.database}.kevt_clocks SELECT host, id, wall_offset + {by + 10**12}, {10**12}, 1000 FROM {self.database}.kevt_sessions FINAL WHERE host = '{host}'")
+            for bars in ("2", "11", "100"):
+                self.assertEqual(self.rates("--bars", bars)["records"], total, (shift, bars))
+
+    def test_a_row_of_a_wrong_time_costs_little(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        for event in ("opened", "got"):
+            self.add_rows(self.table_of(event), seq="seq + 1000000", time=f"time + {86_400 * 365 * 100 * SECOND}")
+        proxy = Proxy(self.server.port, lambda head: None)
+        self.addCleanup(proxy.close)
+        kevtrace("fleet", "init", proxy.address(self.database))
+        self.assert_rows_are_rolled_up()
+        self.assertLess(len([body for body in proxy.bodies if b"kevt_rollups (" in body]), 10)
+
+    def test_init_counts_what_came_late(self):
+        """Rows that are older than what was counted, of a recording that is whole, and of one that goes on."""
+        kevtrace("fleet", "ship", self.address, self.recording)
+        self.add_rows(self.table_of("got"), seq="seq + 1000000", time=f"time - {3 * SECOND}")
+        self.assertIn("in no overview", kevtrace("fleet", "check", self.address, status=1)[0])
+        kevtrace("fleet", "init", self.address)
+        self.assert_rows_are_rolled_up()
+        self.add_rows(self.table_of("got"), seq="seq + 5000000", time=f"time - {30 * SECOND}")
+        self.server.ask(f"INSERT INTO {self.database}.kevt_sessions SELECT id, host, rest_of, machine, clock, maker, cpus, wall_offset, first - {60 * SECOND}, last, 0, "
+                        f"instances, notes, comms, checkpoint + 1 FROM {self.database}.kevt_sessions FINAL")
+        kevtrace("fleet", "ship", self.address, self.recording)
+        kevtrace("fleet", "init", self.address)
+        self.assert_rows_are_rolled_up()
+
+    def test_a_purge_that_ends_in_between_is_done_again(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        proxy = Proxy(self.server.port, lambda head: "error" if b"kevt_rollups DROP" in proxy.bodies[-1] else None)
+        self.addCleanup(proxy.close)
+        kevtrace("fleet", "purge", proxy.address(self.database), "--before", "2199-12-31", status=1)
+        self.assertGreater(sum(self.sums().values()), 0)
+        kevtrace("fleet", "purge", self.address, "--before", "2199-12-31")
+        self.assertEqual(self.sums(), {})
+
+    def test_counts_are_noted_where_rollups_fail(self):
+        proxy = Proxy(self.server.port, lambda head: "error" if b"kevt_rollups (" in proxy.bodies[-1] else None)
+        self.addCleanup(proxy.close)
+        kevtrace("fleet", "ship", proxy.address(self.database), self.recording, status=1)
+        self.assertEqual(sum(one["rows"] for one in self.balance()), self.recorded())
+        shown = json.loads(kevtrace("fleet", "status", self.address, "-f", "json")[0])[0]
+        self.assertEqual((shown["shipped"], shown["finished"]), (self.recorded(), False))
+        kevtrace("fleet", "ship", self.address, self.recording)
+        self.assert_rows_are_rolled_up()
+        self.assertTrue(json.loads(kevtrace("fleet", "status", self.address, "-f", "json")[0])[0]["finished"])
+
+    def test_times_that_cannot_be(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        for first, last in ((1, 7258118400000000000), (-2**63, 2**63 - 1), (5, 4)):
+            self.server.ask(f"INSERT INTO {self.database}.kevt_sessions SELECT id, host, rest_of, machine, clock, maker, cpus, wall_offset, toInt64({first}), toInt64({last}), whole, "
+                            f"instances, notes, comms, checkpoint + {abs(first) % 7 + 1} FROM {self.database}.kevt_sessions FINAL")
+            for bars in ("2", "3", "60", "10000"):
+                got, out, err = plain([KEVTRACE, "fleet", "rates", self.address, "--bars", bars])
+                self.assertIn(got, (0, 1), err)
+                self.assertTrue(got == 0 or b"make no sense" in err, err)
+
+    def test_a_database_without_records(self):
+        kevtrace("run", "-q", "-o", self.path("none.dat"), "-e", "p:never libc:wctomb", "--", "/bin/true")
+        kevtrace("fleet", "ship", self.address, self.path("none.dat"))
+        self.assertIn("no records", kevtrace("fleet", "rates", self.address)[1])
+
+    def test_the_window_closes_while_a_server_does_not_answer(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        proxy = Proxy(self.server.port, lambda head: "slow" if b"kevt_rollups" in proxy.bodies[-1] or b"FROM " + self.database.encode() + b".event_" in proxy.bodies[-1] else None)
+        self.addCleanup(proxy.close)
+        begin = time.monotonic()
+        self.hands(f"open\t{proxy.address(self.database)}", "rest")
+        self.assertLess(time.monotonic() - begin, 30)  # a server's patience is 60 s
+
+    def test_another_address_is_another_strip(self):
+        for host, times in (("web1", 20), ("web2", 40)):
+            kevtrace("fleet", "ship", self.address, record(self.path(host + ".dat"), times), "--as", host)
+        answers = self.hands(f"open\t{self.address}/web1", "wait\t10", "strip", f"open\t{self.address}/web2", "rest", "wait\t50", "strip")
+        for host, answer in (("web1", answers[2]), ("web2", answers[6])):
+            wanted = self.recorded(self.path(host + ".dat"))
+            self.assertIn(f"{wanted} records in sight, all are shown", answer[0])
+
     def test_purged_days_are_in_no_overview(self):
         kevtrace("fleet", "ship", self.address, self.recording)
         kevtrace("fleet", "purge", self.address, "--before", "2199-12-31")
@@ -250,8 +347,8 @@ class OverviewTest(FleetCase):
         self.server.ask(f"{add} '\\x1b[31m' AS table, step, at, 18446744073709551615 AS hits FROM {one}")
         out, _ = kevtrace("fleet", "rates", self.address)
         self.assertNotIn("\x1b", out)
-        self.server.ask(f"{add} concat('t', toString(arrayJoin(range(11000)))) AS table, step, at, hits FROM {one}")
-        self.assertRegex(kevtrace("fleet", "rates", self.address, status=1)[1], r"more than 10000 events or hosts")
+        self.server.ask(f"{add} concat('t', toString(arrayJoin(range(1000000)))) AS table, step, at, hits FROM {one}")
+        self.assertRegex(kevtrace("fleet", "rates", self.address, "--bars", "1000", status=1)[1], r"more than \d+ events or hosts for so many bars")
 
 
 if __name__ == "__main__":

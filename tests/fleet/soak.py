@@ -1,5 +1,9 @@
-"""./kev soak --fleet: hosts that record and ship while shippers, tracers and the server are killed and connections cut, at
-random with a printed seed. At the end every hit of every host must be accounted for, and no record be there twice.
+"""./kev soak --fleet: hosts that record and ship while shippers, tracers and the server are killed, connections cut, clocks set
+and disks full, at random with a printed seed. At the end every hit of every host must be accounted for, and no record be there
+twice.
+
+It runs in a mount namespace of its own: every eighth host has a small disk. Clocks are those of its processes alone: a library
+before libc's adds to what they read.
 
     KEVTRACE=… python3 soak.py [--seconds N] [--hosts N] [--seed N]
 """
@@ -16,14 +20,17 @@ import tempfile
 import time
 
 from clickhouse import ClickHouse, Proxy, server_program
+from set_clock import SetClock
 
 KEVTRACE = os.environ["KEVTRACE"]
+# What it does in a second is shared out among the hosts: argv[2].
 PROGRAM = """import os, sys, time
 end = time.monotonic() + float(sys.argv[1])
 while time.monotonic() < end:
     for i in range(40): os.close(os.open("/etc/passwd", 0))
-    time.sleep(0.01)
+    time.sleep(float(sys.argv[2]))
 """
+SMALL_DISK_KB, LARGEST_DISK_KB = 1500, 1 << 20
 EVENTS = ["-e", "p:opened libc:open64 path=+0(%di):string", "-e", "r:got libc:open64 $retval:s32"]
 
 
@@ -32,24 +39,46 @@ def kevtrace(*words, **options):
 
 
 class Host:
-    """Records one file after the other into its spool, and ships it."""
+    """Records one file after the other into its spool, and ships it. `hosts`: so many share the machine."""
 
-    def __init__(self, folder, name, address):
-        self.name, self.address, self.spool = name, address, os.path.join(folder, name)
+    def __init__(self, folder, number, address, hosts, has_small_disk):
+        self.name, self.address = f"host{number}", address
+        self.spool, self.clock = os.path.join(folder, self.name), SetClock(folder, self.name)
+        self.share = max(1, hosts / 12)
         os.mkdir(self.spool)
+        self.disk_kb = SMALL_DISK_KB if has_small_disk else None
+        if has_small_disk:
+            self.mount("mount", "-t", "tmpfs", "-o", f"size={self.disk_kb}k", "none", self.spool)
         self.tracer = self.shipper = None
-        self.runs = 0
+        self.runs = self.full_disks = 0
+
+    @staticmethod
+    def mount(*words):
+        subprocess.run(words, check=True)
+
+    def step_clock(self, random_):
+        """By milliseconds or by days, on or back."""
+        self.clock.set(int(random_.choice((-1, 1)) * 10 ** random_.uniform(6, 14)))
+        return True
+
+    def give_room(self):
+        """Somebody sees that the disk is full. What is there stays."""
+        self.full_disks += 1
+        self.disk_kb = min(self.disk_kb + SMALL_DISK_KB, LARGEST_DISK_KB)
+        self.mount("mount", "-o", f"remount,size={self.disk_kb}k", self.spool)
 
     def go_on(self, random_, left):
+        nothing = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "env": self.clock.env}
         if self.tracer is None or self.tracer.poll() is not None:
+            if self.disk_kb and self.tracer and self.tracer.returncode == 1:
+                self.give_room()
             self.runs += 1
-            seconds = min(random_.uniform(1, 8), left)
-            self.tracer = subprocess.Popen(
-                [KEVTRACE, "run", "-q", "-o", f"{self.spool}/{self.runs}.dat", *EVENTS, "--", "/usr/bin/python3", "-S", "-c", PROGRAM, str(seconds)],
-                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            seconds = min(random_.uniform(1, 8) * self.share, left)
+            self.tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", f"{self.spool}/{self.runs}.dat", *EVENTS, "--", "/usr/bin/python3", "-S", "-c",
+                                            PROGRAM, str(seconds), str(0.01 * self.share)], **nothing)
         if self.shipper is None or self.shipper.poll() is not None:
-            self.shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, self.spool, "--follow", "--every", "0.3", "--as", self.name],
-                                            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            self.shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, self.spool, "--follow", "--every", str(0.3 * self.share), "--as", self.name],
+                                            **nothing)
 
     def kill_tracer(self):
         """The process that records: its copy finishes the trace (FILE.rest.dat)."""
@@ -67,7 +96,7 @@ class Host:
 
     def stop(self):
         self.kill_shipper()
-        self.tracer.wait(120)
+        self.tracer.wait(300)
 
 
 def main():
@@ -76,6 +105,8 @@ def main():
     options.add_argument("--hosts", type=int, default=12)
     options.add_argument("--seed", type=int, default=random.SystemRandom().getrandbits(31))
     options = options.parse_args()
+    if not os.environ.get("SOAK_NAMESPACE"):
+        os.execvpe("unshare", ["unshare", "--mount", "--propagation", "private", sys.executable, "-B", *sys.argv], {**os.environ, "SOAK_NAMESPACE": "1"})
     print(f"fleet soak: {options.hosts} hosts, {options.seconds:.0f} s, --seed {options.seed}", flush=True)
     program = server_program()
     if program is None:
@@ -87,14 +118,17 @@ def main():
     finally:
         server.stop()
     if wrong:
-        sys.exit("the files stay in " + folder)
+        sys.exit("the files stay in " + folder + ", but for those on small disks")
+    for number in range(7, options.hosts, 8):
+        subprocess.run(["umount", os.path.join(folder, f"host{number}")], check=True)
     shutil.rmtree(folder)
 
 
 def soak(server, folder, options):
     chance = random.Random(options.seed)
     calm = [False]
-    done = {"cut connections": 0, "answers that never came": 0, "killed shippers": 0, "killed tracers": 0, "killed servers": 0}
+    done = {"cut connections": 0, "answers that never came": 0, "killed shippers": 0, "killed tracers": 0, "killed servers": 0,
+            "clocks that were set": 0}
 
     def rule(head):
         if calm[0] or "INSERT" not in head:
@@ -113,18 +147,20 @@ def soak(server, folder, options):
     made = kevtrace("fleet", "init", server.address())
     if made.returncode:
         return made.stderr
-    hosts = [Host(folder, f"host{n}", address) for n in range(options.hosts)]
+    hosts = [Host(folder, n, address, options.hosts, has_small_disk=n % 8 == 7) for n in range(options.hosts)]
     end = time.monotonic() + options.seconds
     while (left := end - time.monotonic()) > 0:
         for host in hosts:
             host.go_on(chance, left)
         time.sleep(chance.uniform(0.05, 0.5))
         drawn, host = chance.random(), chance.choice(hosts)
-        if drawn < 0.5:
+        if drawn < 0.4:
             done["killed shippers"] += host.kill_shipper()
-        elif drawn < 0.75:
+        elif drawn < 0.6:
             done["killed tracers"] += host.kill_tracer()
-        elif drawn < 0.80:
+        elif drawn < 0.8:
+            done["clocks that were set"] += host.step_clock(chance)
+        elif drawn < 0.84:
             server.kill()
             time.sleep(chance.uniform(0, 2))
             server.start()
@@ -145,7 +181,11 @@ def settle(server, hosts, done):
                 break
         else:
             wrong.append(f"{host.name}: {shipped.stderr}")
+    done["full disks"] = sum(host.full_disks for host in hosts)
     print(", ".join(f"{count} {what}" for what, count in done.items()), flush=True)
+    made = kevtrace("fleet", "init", server.address())  # counts what killed shippers have left
+    if made.returncode:
+        wrong.append(made.stderr)
     checked = kevtrace("fleet", "check", server.address(), "-f", "json")
     balance = json.loads(checked.stdout or "[]")
     wrong += [f"does not hold: {one}" for one in balance if not one["holds"] or one["twice"]]
@@ -158,6 +198,11 @@ def settle(server, hosts, done):
     print(f"{len(files)} recordings of {len(hosts)} hosts: rows {rows}, records in the files {records}; {exact} of {len(balance)} balances are exact to the last hit")
     if rows != records or not rows:
         wrong.append("rows and records differ")
+    rates = json.loads(kevtrace("fleet", "rates", server.address(), "-f", "json").stdout or "{}")
+    lost = sum(one["spool_lost"] for one in balance)
+    print(f"the overview has {rates.get('records')} records; spool_lost {lost}")
+    if rates.get("records") != rows:
+        wrong.append("the overview is not of all rows")
     for one in wrong:
         print(one)
     return 1 if wrong else 0

@@ -152,16 +152,16 @@ std::string question_of_sessions(const Server& server, std::string_view conditio
 
 }  // namespace
 
-Result<std::uint32_t> create_schema(Server& server) {
+Result<void> create_schema(Server& server) {
   KEVT_TRY(server.tell("CREATE DATABASE IF NOT EXISTS " + server.database()));
-  const std::uint32_t before = KEVT_TRY(schema_version(server));
-  if (before > kSchemaVersion) return std::unexpected(is_newer(server, before));
-  for (std::uint32_t version = before; version < kSchemaVersion; ++version) {
+  std::uint32_t version = KEVT_TRY(schema_version(server));
+  if (version > kSchemaVersion) return std::unexpected(is_newer(server, version));
+  for (; version < kSchemaVersion; ++version) {
     for (const char* step : kSteps[version])
       if (step != nullptr) KEVT_TRY(server.tell(fmt::format(fmt::runtime(step), server.database())));
     KEVT_TRY(server.tell(fmt::format("INSERT INTO {}.kevt_schema VALUES ({})", server.database(), version + 1)));
   }
-  return before;
+  return {};
 }
 
 Result<void> check_schema(Server& server) {

@@ -58,8 +58,8 @@ struct EventCounts {
 };
 
 // Creates the database and its tables where they are not there; from an older schema it goes on step by step. The error
-// says when the schema is newer than this program. Returns which version there was; 0: none.
-Result<std::uint32_t> create_schema(Server& server);
+// says when the schema is newer than this program.
+Result<void> create_schema(Server& server);
 // Whether the database has this program's schema.
 Result<void> check_schema(Server& server);
 

@@ -39,8 +39,8 @@ class FleetReader final : public record::RecordReader {
  public:
   explicit FleetReader(Address address) : address_(std::move(address)) {}
 
-  Result<void> open() {
-    Meant meant = KEVT_TRY(find_meant(address_));
+  Result<void> open(const std::function<bool()>& is_stopped) {
+    Meant meant = KEVT_TRY(find_meant(address_, is_stopped));
     servers_ = std::move(meant.servers);
     note_ = std::move(meant.clock_note);
     for (MeantSession& one : meant.sessions) sessions_.push_back({std::move(one), 0});
@@ -367,11 +367,12 @@ class FleetReader final : public record::RecordReader {
 
 }  // namespace
 
-Result<std::unique_ptr<record::RecordReader>> open_recording(const std::string& path_or_address, std::string* note) {
+Result<std::unique_ptr<record::RecordReader>> open_recording(const std::string& path_or_address, std::string* note,
+                                                             const std::function<bool()>& is_stopped) {
   if (!is_address(path_or_address)) return record::open_recording(path_or_address);
   auto address = KEVT_TRY(parse_address(path_or_address));
   auto reader = std::make_unique<FleetReader>(std::move(address));
-  if (auto opened = reader->open(); !opened)
+  if (auto opened = reader->open(is_stopped); !opened)
     return std::unexpected(std::move(opened.error()).while_doing("reading " + path_or_address));
   if (note != nullptr) *note = reader->note();
   return reader;

@@ -5,6 +5,7 @@
 // instance that is called as its host (`web1`; `web1/3f2a5b6c` where the host has several).
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -14,8 +15,9 @@
 namespace kevt::fleet {
 
 // A file (record::open_recording), or the address of a fleet. `note`: what its reader should know of the times, which
-// may be nothing.
+// may be nothing. `is_stopped` ends questions to servers, also later: error ECANCELED, or a problem of the reader.
 Result<std::unique_ptr<record::RecordReader>> open_recording(const std::string& path_or_address,
-                                                             std::string* note = nullptr);
+                                                             std::string* note = nullptr,
+                                                             const std::function<bool()>& is_stopped = {});
 
 }  // namespace kevt::fleet

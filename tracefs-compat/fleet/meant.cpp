@@ -62,11 +62,12 @@ Result<void> fit_clocks(Meant& meant, const Address& address) {
 
 }  // namespace
 
-Result<Meant> find_meant(const Address& address) {
+Result<Meant> find_meant(const Address& address, const std::function<bool()>& is_stopped) {
   Meant meant;
   const HttpKeys keys = KEVT_TRY(read_config()).keys;
   for (const std::string& url : address.servers) {
     auto server = KEVT_TRY(Server::make(url, address.database, keys));
+    server.limit({.most_s = 0, .is_stopped = is_stopped});
     meant.servers.push_back(std::make_unique<Server>(std::move(server)));
     KEVT_TRY(check_schema(*meant.servers.back()));
     for (Session& one : KEVT_TRY(find_sessions(*meant.servers.back(), address)))

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -27,7 +28,8 @@ struct Meant {
   std::int64_t zero_ns() const { return sessions.size() == 1 ? sessions.front().session.wall_offset_ns : 0; }
 };
 
-// Asks the servers, with the keys of fleet.conf.
-Result<Meant> find_meant(const Address& address);
+// Asks the servers, with the keys of fleet.conf. `is_stopped` ends this and all later questions to them: error
+// ECANCELED.
+Result<Meant> find_meant(const Address& address, const std::function<bool()>& is_stopped = {});
 
 }  // namespace kevt::fleet

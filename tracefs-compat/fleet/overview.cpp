@@ -39,7 +39,11 @@ class RollupOverview final : public Overview {
   Result<void> open() {
     for (const MeantSession& one : meant_.sessions) {
       if (one.session.first_ns == 0) continue;
-      const std::int64_t first = one.session.first_ns + one.shift_ns, last = one.session.last_ns + one.shift_ns;
+      const auto shifted = [&one](std::int64_t ns) {
+        return std::clamp<std::int64_t>(std::clamp<std::int64_t>(ns, 0, kLatestNs) + one.shift_ns, 0, kLatestNs);
+      };
+      const std::int64_t first = shifted(one.session.first_ns), last = shifted(one.session.last_ns);
+      if (last < first) return std::unexpected(Error("the times of a recording in the database make no sense"));
       all_.from_ns = all_.to_ns == 0 ? first : std::min(all_.from_ns, first);
       all_.to_ns = std::max(all_.to_ns, last + 1);
       largest_shift_ = std::max(largest_shift_, std::abs(one.shift_ns));
@@ -61,13 +65,14 @@ class RollupOverview final : public Overview {
     OverviewPicture out;
     span.from_ns = std::clamp<std::int64_t>(span.from_ns, 0, kLatestNs);
     span.to_ns = std::clamp<std::int64_t>(span.to_ns, span.from_ns + 1, kLatestNs + 1);
-    bars = std::clamp<std::size_t>(bars, 1, kMostBars);
+    bars = std::clamp<std::size_t>(bars, 2, kMostBars);
     const std::int64_t step = step_for(span, static_cast<std::int64_t>(bars));
     // One bar more than asked for where the span begins within a bar.
     const auto room = std::max<std::int64_t>(static_cast<std::int64_t>(bars) - 1, 1);
     out.width_ns = step * std::max<std::int64_t>(1, ((span.to_ns - span.from_ns) / room + step - 1) / step);
     out.span.from_ns = floor_to(span.from_ns, out.width_ns);
-    const std::int64_t count = (span.to_ns - out.span.from_ns + out.width_ns - 1) / out.width_ns;
+    const std::int64_t length = span.to_ns - out.span.from_ns;
+    const std::int64_t count = length / out.width_ns + (length % out.width_ns != 0);
     out.span.to_ns = out.span.from_ns + count * out.width_ns;
     std::map<std::string, std::vector<std::uint64_t>> lines;
     for (const auto& server : meant_.servers) KEVT_TRY(ask(*server, step, by, out, lines));
@@ -88,27 +93,36 @@ class RollupOverview final : public Overview {
     return chosen;
   }
 
-  // What a recording's clock is ahead, as SQL; shifts that no bar would show are left out.
-  std::string shifted_time(const Server& server) const {
+  // When a step began, as SQL: by the clocks of its recordings, as far as a bar would show what these are ahead.
+  Result<std::string> shifted_time(const Server& server, std::int64_t width_ns) const {
+    constexpr std::size_t kMostShifted = 2000;  // a server reads 256 KiB of a question
     std::string ids, shifts;
+    std::size_t count = 0;
     for (const MeantSession& one : meant_.sessions) {
-      if (one.server != &server || std::abs(one.shift_ns) < kRollupSteps[0]) continue;
+      if (one.server != &server || std::abs(one.shift_ns) < width_ns / 4 || one.shift_ns == 0) continue;
+      if (++count > kMostShifted)
+        return std::unexpected(
+            Error(fmt::format("the clocks of more than {} recordings were wrong by more than a bar "
+                              "would hide; name hosts behind the database",
+                              kMostShifted)));
       ids += (ids.empty() ? "" : ", ") + sql_text(one.session.id);
       shifts += fmt::format("{}toInt64({})", shifts.empty() ? "" : ", ", one.shift_ns);
     }
-    return ids.empty() ? "at" : fmt::format("(at + transform(session, [{}], [{}], toInt64(0)))", ids, shifts);
+    return ids.empty() ? "at" : fmt::format("at + transform(session, [{}], [{}], toInt64(0))", ids, shifts);
   }
 
+  // A step counts where it ends behind the span's begin: a shift may have moved its own begin before it.
   Result<void> ask(Server& server, std::int64_t step, By by, OverviewPicture& out,
                    std::map<std::string, std::vector<std::uint64_t>>& lines) {
     const char* const line = by == By::Event ? "table" : "host";
     const std::int64_t from = out.span.from_ns, to = out.span.to_ns;
-    const std::string answer = KEVT_TRY(server.ask(
-        fmt::format("SELECT {0}, toInt64(intDiv({1} - {2}, {3})) AS bar, sum(hits) FROM {4}.kevt_rollups FINAL WHERE "
-                    "step = {5} AND "
-                    "{6} AND at >= {7} AND at < {8} AND {1} >= {2} GROUP BY {0}, bar FORMAT RowBinary",
-                    line, shifted_time(server), from, out.width_ns, server.database(), step, chosen(address_),
-                    std::max<std::int64_t>(from - largest_shift_, 0), to + largest_shift_)));
+    const std::string moment = KEVT_TRY(shifted_time(server, out.width_ns));
+    const std::string answer = KEVT_TRY(server.ask(fmt::format(
+        "SELECT {0}, toInt64(intDiv(greatest(moment, toInt64({2})) - {2}, {3})) AS bar, sum(hits) FROM (SELECT {0}, "
+        "toInt64({1}) AS moment, hits FROM {4}.kevt_rollups FINAL WHERE step = {5} AND {6} AND at >= {7} AND at < {8}) "
+        "WHERE moment + {5} > {2} GROUP BY {0}, bar FORMAT RowBinary",
+        line, moment, from, out.width_ns, server.database(), step, chosen(address_),
+        std::max<std::int64_t>(from - largest_shift_ - step, 0), to + largest_shift_)));
     const auto bars = static_cast<std::uint64_t>((to - from) / out.width_ns);
     RowReader rows(answer);
     while (!rows.at_end()) {
@@ -116,8 +130,8 @@ class RollupOverview final : public Overview {
       const auto bar = rows.number<std::uint64_t>();
       const auto hits = rows.number<std::uint64_t>();
       if (!rows.good() || bar >= bars) continue;  // beyond the span, of a clock that is wrong
-      if (lines.size() >= kMostLines && !lines.contains(name_of(of, by))) return std::unexpected(too_many(server));
       std::vector<std::uint64_t>& counts = lines[name_of(of, by)];
+      if (lines.size() * bars > kMostNumbers) return std::unexpected(too_many(server, kMostNumbers / bars));
       counts.resize(bars);
       counts[bar] += hits;
       out.records += hits;
@@ -126,10 +140,10 @@ class RollupOverview final : public Overview {
     return {};
   }
 
-  static constexpr std::size_t kMostLines = 10'000;
-  static Error too_many(const Server& server) {
-    return Error(
-        fmt::format("{} has more than {} events or hosts; name hosts behind the database", server.url(), kMostLines));
+  static constexpr std::size_t kMostNumbers = 4'000'000;  // of a picture
+  static Error too_many(const Server& server, std::size_t lines) {
+    return Error(fmt::format("{} has more than {} events or hosts for so many bars; name hosts behind the database",
+                             server.url(), lines));
   }
 
   // The events of one name are one line, whatever their fields.
@@ -168,9 +182,9 @@ TimeSpan newest_part(const OverviewPicture& picture, std::uint64_t most_records)
   return {at(first), at(last)};
 }
 
-Result<std::unique_ptr<Overview>> open_overview(const std::string& text) {
+Result<std::unique_ptr<Overview>> open_overview(const std::string& text, const std::function<bool()>& is_stopped) {
   auto address = KEVT_TRY(parse_address(text));
-  auto meant = find_meant(address);
+  auto meant = find_meant(address, is_stopped);
   if (!meant) return std::unexpected(std::move(meant.error()).while_doing("reading " + text));
   auto overview = std::make_unique<RollupOverview>(std::move(address), *std::move(meant));
   KEVT_TRY(overview->open());

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@ struct TimeSpan {
 };
 
 inline constexpr std::int64_t kShortestBarNs = 1'000'000;
+inline constexpr std::int64_t kLatestMoment = 7'258'118'400'000'000'000;  // the year 2200
 
 struct OverviewLine {
   std::string name;                 // SYSTEM/NAME of an event, or a host
@@ -48,11 +50,14 @@ class Overview {
   virtual TimeSpan all() const = 0;
   // Of 1970 to the times that readers of the same address show (Meant::zero_ns).
   virtual std::int64_t zero_ns() const = 0;
-  // At most so many bars, of whole steps, over the span or a little more of it. Bars are kShortestBarNs at least.
+  // At most so many bars (two at least), of whole steps, over the span or a little more of it. Bars are kShortestBarNs
+  // at least.
   virtual Result<OverviewPicture> count(TimeSpan span, std::size_t bars, By by) = 0;
 };
 
 // Asks the servers of the address for their recordings. One thread at a time may use it.
-Result<std::unique_ptr<Overview>> open_overview(const std::string& address);
+// `is_stopped` ends any question to them, also later: error ECANCELED.
+Result<std::unique_ptr<Overview>> open_overview(const std::string& address,
+                                                const std::function<bool()>& is_stopped = {});
 
 }  // namespace kevt::fleet

@@ -9,6 +9,7 @@
 
 #include "common/clock.h"
 #include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/rollups.h"
 #include "tracefs-compat/fleet/row_binary.h"
 #include "tracefs-compat/fleet/shape.h"
 
@@ -48,6 +49,21 @@ Result<DayOfTable> count_days(Server& server, const std::string& table, std::uin
   return out;
 }
 
+// Before this one.
+Result<std::set<std::uint32_t>> days_of_rollups(Server& server, std::uint32_t before) {
+  std::string day(kDayOfRow);
+  day.replace(day.find("time"), 4, "at");
+  const std::string answer = KEVT_TRY(
+      server.ask(fmt::format("SELECT DISTINCT {0} AS day FROM {1}.kevt_rollups WHERE step = {2} AND day < {3} FORMAT "
+                             "RowBinary",
+                             day, server.database(), kLongestStepNs, before)));
+  std::set<std::uint32_t> out;
+  RowReader rows(answer);
+  while (!rows.at_end()) out.insert(rows.number<std::uint32_t>());
+  if (!rows.good()) return std::unexpected(Error("the answer of " + server.url() + " makes no sense"));
+  return out;
+}
+
 // Orders that nobody may begin with any more, and what hosts have answered. The server takes its time for it.
 Result<void> forget_orders(Server& server, std::uint32_t before) {
   for (const auto& [table, column] : {std::pair("kevt_wanted", "begin_before"), std::pair("kevt_answers", "at")})
@@ -76,7 +92,7 @@ std::optional<std::uint32_t> parse_day(std::string_view text) {
 
 Result<Purged> purge_before(Server& server, std::uint32_t day) {
   Purged out;
-  std::set<std::uint32_t> days;
+  std::set<std::uint32_t> days = KEVT_TRY(days_of_rollups(server, day));  // an earlier purge may have ended before them
   for (const std::string& table : KEVT_TRY(find_tables(server))) {
     const DayOfTable found = KEVT_TRY(count_days(server, table, day));
     if (found.days.empty()) continue;

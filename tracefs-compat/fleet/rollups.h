@@ -21,20 +21,19 @@ struct RowsOfEvent {
   std::string host, session, table;
 };
 
-// Counts the steps that this time is in: from `from_ns` to `to_ns`, since 1970, both included.
-Result<void> roll_up(Server& server, const RowsOfEvent& rows, std::int64_t from_ns, std::int64_t to_ns);
+// Counts the steps that this time is in: from `from_ns` to `to_ns`, since 1970, both included. `query_id`: for
+// Server::stop_queries(); may be empty.
+Result<void> roll_up(Server& server, const RowsOfEvent& rows, std::int64_t from_ns, std::int64_t to_ns,
+                     const std::string& query_id);
 
-// When the last step begins that was counted, by the event's table. Rows before that moment are in the rollups.
-Result<std::map<std::string, std::int64_t>> find_rolled_up(Server& server, const std::string& host,
-                                                           const std::string& session);
+// Whether rows are in no step of some length.
+Result<bool> lacks_rollups(Server& server, const RowsOfEvent& rows);
 
-// How many rows of a table are in the rollups, by recording.
+// How many rows of a table are in the rollups, by recording: in the steps of the length that has the fewest.
 Result<std::map<std::string, std::uint64_t>> count_rolled_up(Server& server, const std::string& table,
                                                              const std::string& condition);
 
-// Counts what is not in the rollups: of all recordings, or of those that are not finished (their shippers may have
-// been killed). Returns how many rows had been missing.
-enum class Lacking : std::uint8_t { All, Unfinished };
-Result<std::uint64_t> roll_up_what_lacks(Server& server, Lacking which);
+// Counts all that is not in the rollups. Returns how many rows had been missing.
+Result<std::uint64_t> roll_up_what_lacks(Server& server);
 
 }  // namespace kevt::fleet

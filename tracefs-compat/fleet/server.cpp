@@ -77,8 +77,12 @@ Result<std::string> Server::ask(std::string_view sql) {
   return post("wait_end_of_query=1", bytes_of(sql), Repeat::Allowed);
 }
 
-Result<void> Server::tell(std::string_view sql) {
-  KEVT_TRY(ask(sql));
+Result<void> Server::tell(std::string_view sql, std::string_view query_id) {
+  if (query_id.empty()) {
+    KEVT_TRY(ask(sql));
+    return {};
+  }
+  KEVT_TRY(post(fmt::format("wait_end_of_query=1&query_id={}", url_text(query_id)), bytes_of(sql), Repeat::Forbidden));
   return {};
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -27,18 +28,18 @@ class Server {
   const std::string& database() const { return database_; }
   const std::string& url() const { return url_; }
 
-  // From now on: requests take so long at most (seconds; 0: any time), and end when this says so (nullptr: never).
+  // From now on: requests take so long at most (seconds; 0: any time), and end when this says so (empty: never).
   struct Limits {
     std::uint32_t most_s = 0;
-    bool (*is_stopped)() = nullptr;
+    std::function<bool()> is_stopped = {};
   };
   void limit(const Limits& limits) { limits_ = limits; }
 
   // The answer of a query, in the format that it names. The server sends it when it is whole: an error never stands in
   // the middle of it.
   Result<std::string> ask(std::string_view sql);
-  // A query without an answer.
-  Result<void> tell(std::string_view sql);
+  // A query without an answer. `query_id`: as for insert(); empty: none.
+  Result<void> tell(std::string_view sql, std::string_view query_id = {});
   // INSERT … FORMAT RowBinary with its rows. `query_id` names it for stop_queries(). After an error the rows, the first
   // of them, or none may be there.
   Result<void> insert(std::string_view sql, std::string_view query_id, std::span<const std::uint8_t> rows);

@@ -49,6 +49,14 @@ std::string name_of_instance(const record::TypedRecord& record, const record::Me
   return record.instance ? metadata.instances[record.instance - 1] : std::string();
 }
 
+// As the recording's records would have it, since 1970. Of this machine's records by their own clock, which nobody
+// sets.
+std::int64_t now_of(const record::Metadata& metadata) {
+  const bool is_of_this_boot = !metadata.boot.empty() && metadata.boot == proc::boot_id();
+  return is_of_this_boot && metadata.wall_offset_ns ? static_cast<std::int64_t>(now_ns()) + *metadata.wall_offset_ns
+                                                    : utc_ns();
+}
+
 std::string query_ids(const Session& session) { return "kevtrace-" + session.id + "-"; }
 
 std::string place_of(const record::TypedRecord& record, const record::Metadata& metadata) {
@@ -76,7 +84,6 @@ Result<void> Shipper::open() {
   struct stat file = {};
   if (fstat(lock_.get(), &file) < 0) return std::unexpected(Error::from_errno(path_));
   inode_ = {file.st_dev, file.st_ino};
-  newest_ns_ = utc_ns() - kSettledNs;
   sent_ = 0;
   by_format_.clear();
   stream_by_place_.clear();
@@ -85,6 +92,7 @@ Result<void> Shipper::open() {
   pages_.clear();
   KEVT_TRY(open_reader());
   const record::Metadata& metadata = reader_->metadata();
+  newest_ns_ = now_of(metadata) - kSettledNs;
   if (go_on()) return {};
   forget();
   if (metadata.identity.id.empty())
@@ -186,6 +194,7 @@ Result<void> Shipper::look_for_others() {
         return std::unexpected(Error(fmt::format("{}: it was shipped before, as `{}` to {}", path_,
                                                  record::words_of_file(one.host), shard->url()),
                                      EEXIST));
+      session_.checkpoint = std::max(session_.checkpoint, one.checkpoint);
       is_known_ = true;
     }
   return {};
@@ -196,9 +205,13 @@ Result<void> Shipper::look_for_others() {
 Result<void> Shipper::begin_session() {
   KEVT_TRY(look_for_others());
   KEVT_TRY(server_->stop_queries(query_ids(session_)));
-  rolled_up_.emplace();
-  if (is_known_) rolled_up_ = KEVT_TRY(find_rolled_up(*server_, session_.host, session_.id));
-  if (is_known_) return {};
+  next_rollups_ = 0;
+  if (is_known_) {
+    const Address this_one{.servers = {}, .database = {}, .hosts = session_.host, .session = session_.id};
+    for (const EventCounts& one : KEVT_TRY(find_counts(*server_, this_one)))
+      session_.checkpoint = std::max(session_.checkpoint, one.checkpoint);
+    return {};
+  }
   const record::Metadata& metadata = reader_->metadata();
   std::vector<SessionEvent> events;
   std::vector<EventCounts> counts;
@@ -230,6 +243,9 @@ Result<void> Shipper::make(Table& table, const record::EventFormat& event) {
                              columns_of(event));
   KEVT_TRY(server_->tell(create_table(event, server_->database())));
   KEVT_TRY(learn_highest(table));
+  // What an earlier shipper has sent and not counted, wherever it is.
+  if (is_known_ && KEVT_TRY(lacks_rollups(*server_, {session_.host, session_.id, table.name})))
+    table.not_rolled_up_ns = 0;
   table.is_made = true;
   return {};
 }
@@ -405,20 +421,19 @@ Result<void> Shipper::note_clocks() {
   return {};
 }
 
-// What an earlier shipper may have sent and not counted is counted, too.
+bool Shipper::are_rollups_due() const {
+  const auto waits = [](const auto& one) { return one.second.not_rolled_up_ns != kLatestNs; };
+  return now_ns() >= next_rollups_ && std::ranges::any_of(tables_, waits);
+}
+
 Result<void> Shipper::roll_up_news(bool is_whole) {
-  if (!is_whole && !rolled_up_ && now_ns() < next_rollups_) return {};
+  if (!is_whole && now_ns() < next_rollups_) return {};
   for (auto& [key, table] : tables_) {
-    std::int64_t from = table.not_rolled_up_ns;
-    if (rolled_up_) {
-      const auto before = rolled_up_->find(table.name);
-      from = std::min(from, before == rolled_up_->end() ? session_.first_ns : before->second);
-    }
-    if (from == kLatestNs || session_.first_ns == 0) continue;
-    KEVT_TRY(roll_up(*server_, {session_.host, session_.id, table.name}, from, session_.last_ns));
+    if (table.not_rolled_up_ns == kLatestNs || session_.first_ns == 0) continue;
+    const std::int64_t from = std::max(table.not_rolled_up_ns, session_.first_ns);
+    KEVT_TRY(roll_up(*server_, {session_.host, session_.id, table.name}, from, session_.last_ns, next_query_id()));
     table.not_rolled_up_ns = kLatestNs;
   }
-  rolled_up_.reset();
   next_rollups_ = now_ns() + kBetweenRollupsNs;
   return {};
 }
@@ -426,7 +441,8 @@ Result<void> Shipper::roll_up_news(bool is_whole) {
 // What the recording says, and how far we are.
 Result<void> Shipper::note_progress(bool is_whole) {
   const record::Metadata& metadata = reader_->metadata();
-  const std::int64_t now = utc_ns();
+  // The latest note counts, also where the clock was set back meanwhile.
+  const std::int64_t now = std::max(utc_ns(), session_.checkpoint + 1);
   std::map<std::string, EventCounts> all;
   for (const record::EventTotals& one : metadata.totals)
     all[one.event] = {.session = {}, .host = {}, .totals = one, .has_totals = true, .table = {}};
@@ -444,14 +460,15 @@ Result<void> Shipper::note_progress(bool is_whole) {
     counts.checkpoint = now;
     rows.push_back(std::move(counts));
   }
-  KEVT_TRY(roll_up_news(is_whole));
   KEVT_TRY(put_counts(*server_, rows));
   KEVT_TRY(note_clocks());
+  const auto rolled_up = roll_up_news(is_whole);
   session_.checkpoint = now;
-  session_.is_whole = is_whole;
+  session_.is_whole = is_whole && rolled_up;
   session_.notes = record::metadata_text(metadata);
   session_.comms = record::comms_text(metadata);
-  return put_session(*server_, session_);
+  KEVT_TRY(put_session(*server_, session_));
+  return rolled_up;
 }
 
 // Nothing is noted, as if it had been killed.
@@ -489,7 +506,7 @@ Result<Shipped> Shipper::ship(const std::function<bool()>& is_stopped) {
   }
   // Totals are written when a recording is finished.
   out.is_whole = done && is_finished_ && out.rows == out.in_recording;
-  const bool is_news = !known_ || !done || sent_ != 0 || out.is_whole;
+  const bool is_news = !known_ || !done || sent_ != 0 || out.is_whole || are_rollups_due();
   known_.reset();
   const auto noted = is_news ? note_progress(out.is_whole) : Result<void>();
   if (!done) return std::unexpected(done.error());

@@ -123,6 +123,7 @@ class Shipper {
   Result<void> note_progress(bool is_whole);
   Result<void> note_clocks();
   Result<void> roll_up_news(bool is_whole);
+  bool are_rollups_due() const;
 
   std::span<const std::unique_ptr<Server>> shards_;
   Server* server_ = nullptr;      // the host's
@@ -151,9 +152,7 @@ class Shipper {
   bool is_finished_ = false;                                // the recording
   bool is_known_ = false;                                   // it has been shipped before, or some of it
   std::uint64_t next_clocks_ = 0, next_rollups_ = 0;        // ns of now_ns()
-  // Where rollups of an earlier shipper end, by table; nullopt: this one has gone on from there.
-  std::optional<std::map<std::string, std::int64_t>> rolled_up_;
-  std::size_t waiting_ = 0;  // bytes in all batches
+  std::size_t waiting_ = 0;                                 // bytes in all batches
   std::uint64_t sent_ = 0, batches_ = 0;
 };
 

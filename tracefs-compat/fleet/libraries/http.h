@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <string>
@@ -21,11 +22,11 @@ struct HttpKeys {
 struct HttpRequest {
   std::string url;
   std::span<const std::uint8_t> body;
-  std::uint32_t patience_s = 0;    // without a byte in either direction
-  std::uint32_t most_s = 0;        // in all; 0: however long it takes
-  bool (*is_stopped)() = nullptr;  // asked now and then: true ends it
-  std::size_t most_of_answer = 0;  // bytes; more is an error
-  bool is_repeatable = true;       // false: it is sent once; a kept connection that turns out dead would repeat it
+  std::uint32_t patience_s = 0;           // without a byte in either direction
+  std::uint32_t most_s = 0;               // in all; 0: however long it takes
+  std::function<bool()> is_stopped = {};  // asked now and then: true ends it
+  std::size_t most_of_answer = 0;         // bytes; more is an error
+  bool is_repeatable = true;  // false: it is sent once; a kept connection that turns out dead would repeat it
 };
 
 struct HttpAnswer {

@@ -87,7 +87,7 @@ class CurlClient final : public HttpClient {
     set(CURLOPT_LOW_SPEED_LIMIT, 1L);  // bytes a second
     set(CURLOPT_LOW_SPEED_TIME, static_cast<long>(request.patience_s));
     set(CURLOPT_TIMEOUT, static_cast<long>(request.most_s));
-    if (request.is_stopped != nullptr) {
+    if (request.is_stopped) {
       set(CURLOPT_XFERINFOFUNCTION, &look_for_stop);
       set(CURLOPT_XFERINFODATA, &request);
       set(CURLOPT_NOPROGRESS, 0L);
