@@ -406,8 +406,8 @@ void RunTrace::count_what_files_have() {
     std::vector<std::string> files;
     for (const auto& [output, file] : left_files_)
       if (output == i) files.push_back(file);
-    if (!outputs_[i].recorder() && files.empty()) continue;  // lines
-    if (outputs_[i].recorder()) files.push_back(outputs_[i].file());
+    if (outputs_[i].recorder() && is_file(outputs_[i].file())) files.push_back(outputs_[i].file());
+    if (files.empty()) continue;  // lines, or a FIFO
     written_counts_.set_recorded(i, files);
   }
   tracing_->records().count_gone();

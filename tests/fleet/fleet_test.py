@@ -660,6 +660,13 @@ class FleetTest(FleetCase):
 
     # ---- what is refused --------------------------------------------------------------------
 
+    def test_ndjson_is_finished_when_its_totals_are_read(self):
+        path = record(self.path("all.ndjson"))
+        kevtrace("fleet", "ship", self.address, path, "--follow", "--every", "0.2")  # it ends
+        shown = json.loads(kevtrace("fleet", "status", self.address, "-f", "json")[0])[0]
+        self.assertEqual((shown["records"], shown["finished"]), (self.recorded(path), True))
+        self.assertTrue(all(one["exact"] for one in self.balance()))
+
     def test_copies_are_refused(self):
         copy = self.path("copy.dat")
         kevtrace("convert", self.recording, copy)

@@ -175,7 +175,7 @@ def settle(server, hosts, done):
     """Ships what is left, and adds up."""
     wrong = []
     for host in hosts:
-        for _ in range(3):
+        for _ in range(20):  # a server may still be at what a killed shipper has asked: each try waits 5 s for it
             shipped = kevtrace("fleet", "ship", server.address(), host.spool, "--as", host.name)
             if shipped.returncode == 0:
                 break
@@ -198,7 +198,10 @@ def settle(server, hosts, done):
     print(f"{len(files)} recordings of {len(hosts)} hosts: rows {rows}, records in the files {records}; {exact} of {len(balance)} balances are exact to the last hit")
     if rows != records or not rows:
         wrong.append("rows and records differ")
-    rates = json.loads(kevtrace("fleet", "rates", server.address(), "-f", "json").stdout or "{}")
+    shown = kevtrace("fleet", "rates", server.address(), "-f", "json")
+    rates = json.loads(shown.stdout or "{}")
+    if shown.returncode:
+        wrong.append(shown.stderr)
     lost = sum(one["spool_lost"] for one in balance)
     print(f"the overview has {rates.get('records')} records; spool_lost {lost}")
     if rates.get("records") != rows:

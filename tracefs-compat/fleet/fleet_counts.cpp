@@ -61,9 +61,10 @@ std::string sql_of_counts(const CountWish& wish, const std::string& which) {
       number_of(*by), text_of(*by), text_of(*value), number, is_negative, which, kMostRows + 1);
 }
 
-Result<std::uint64_t> count_rows_of(const CountQuestion& question) {
-  const std::string answer = KEVT_TRY(question.server->ask(
-      fmt::format("SELECT count() FROM {} WHERE {} FORMAT RowBinary", question.table, question.recordings)));
+Result<std::uint64_t> count_rows_of(const CountQuestion& question, const std::string& recordings) {
+  const std::string where = recordings == "1" ? "" : " WHERE " + recordings;
+  const std::string answer =
+      KEVT_TRY(question.server->ask(fmt::format("SELECT count() FROM {}{} FORMAT RowBinary", question.table, where)));
   RowReader rows(answer);
   const auto count = rows.number<std::uint64_t>();
   if (!rows.good()) return std::unexpected(no_sense(*question.server));
@@ -77,21 +78,32 @@ bool can_count(const CountWish& wish) {
 }
 
 // Of whole recordings it is known how many rows there are: as many as that, and none is there twice. Where all of them
-// are asked for, the answer itself says how many.
+// are asked for, the answer itself says how many. How many rows a whole table has a server knows without reading any;
+// rows only come, so as many before and behind the question are the same ones.
 Result<std::string> ask_counts(const CountQuestion& question) {
   const bool is_all = question.condition == "1";
-  const auto ask = [&](const char* final) {
-    return question.server->ask(sql_of_counts(*question.wish, fmt::format("{}{} WHERE {} AND {}", question.table, final,
-                                                                          question.recordings, question.condition)));
+  const auto ask = [&](const char* final, const std::string& recordings) {
+    return question.server->ask(sql_of_counts(
+        *question.wish, fmt::format("{}{} WHERE {} AND {}", question.table, final, recordings, question.condition)));
   };
-  if (!question.rows || (!is_all && KEVT_TRY(count_rows_of(question)) != *question.rows)) return ask(" FINAL");
-  std::string answer = KEVT_TRY(ask(""));
+  if (question.rows && question.is_of_whole_table) {
+    const auto is_unchanged = [&]() -> Result<bool> {
+      return KEVT_TRY(count_rows_of(question, "1")) == *question.rows;
+    };
+    if (KEVT_TRY(is_unchanged())) {
+      std::string answer = KEVT_TRY(ask("", "1"));
+      if (KEVT_TRY(is_unchanged())) return answer;
+    }
+  }
+  if (!question.rows || (!is_all && KEVT_TRY(count_rows_of(question, question.recordings)) != *question.rows))
+    return ask(" FINAL", question.recordings);
+  std::string answer = KEVT_TRY(ask("", question.recordings));
   if (!is_all) return answer;
   const auto buckets = read_buckets(answer);
   std::uint64_t hits = 0;
   if (buckets)
     for (const record::CountedBucket& one : *buckets) hits += one.hits;
-  return hits == *question.rows ? Result<std::string>(std::move(answer)) : ask(" FINAL");
+  return hits == *question.rows ? Result<std::string>(std::move(answer)) : ask(" FINAL", question.recordings);
 }
 
 Result<std::vector<record::CountedBucket>> read_buckets(std::string_view answer) {

@@ -20,6 +20,7 @@ struct CountQuestion {
   std::string table;                  // with its database
   std::string recordings, condition;  // of SQL, on the table: which recordings, and what of them; "1": all
   std::optional<std::uint64_t> rows;  // of the recordings in the table, if none is there twice; nullopt: not known
+  bool is_of_whole_table = false;     // no other recordings have rows in it, as far as is known
 };
 // Whether SQL has words for it.
 bool can_count(const record::CountWish& wish);

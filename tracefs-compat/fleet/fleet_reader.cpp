@@ -146,12 +146,15 @@ class FleetReader final : public record::RecordReader {
   Result<bool> plan_counts(const record::CountWish& wish, std::vector<Count>& counts) {
     struct Meant {
       std::string hosts, sessions;
-      std::uint64_t rows = 0;
+      std::uint64_t rows = 0, recordings = 0;
     };
+    const bool is_of_all = (address_.hosts.empty() || address_.hosts == "*") && address_.session.empty();
+    std::map<std::pair<Server*, std::string>, std::uint64_t> recordings;  // by server and table
     std::map<std::tuple<Server*, std::string, std::string, bool>, Meant>
         meant;  // by server, table, condition, is_whole
     for (const Event& one : events_) {
       if (one.format != wish.event) continue;
+      ++recordings[{one.of->server, one.table}];
       const auto part = part_of(one);
       if (!part) continue;
       if (!part->is_exact) return false;
@@ -159,6 +162,7 @@ class FleetReader final : public record::RecordReader {
       Meant& of = meant[{one.of->server, one.table, condition_of(one, *part), is_whole}];
       of.hosts += (of.hosts.empty() ? "" : ", ") + sql_text(one.of->session.host);
       of.sessions += (of.sessions.empty() ? "" : ", ") + sql_text(one.of->session.id);
+      ++of.recordings;
       if (is_whole) of.rows += KEVT_TRY(noted_rows(one));
     }
     for (const auto& [where, of] : meant) {
@@ -169,7 +173,8 @@ class FleetReader final : public record::RecordReader {
                         .table = address_.database + "." + table,
                         .recordings = fmt::format("host IN ({}) AND session IN ({})", of.hosts, of.sessions),
                         .condition = condition,
-                        .rows = is_whole ? std::optional(of.rows) : std::nullopt},
+                        .rows = is_whole ? std::optional(of.rows) : std::nullopt,
+                        .is_of_whole_table = is_of_all && of.recordings == recordings[{server, table}]},
            .answer = {},
            .buckets = {}});
     }

@@ -492,6 +492,7 @@ Result<Shipped> Shipper::ship(const std::function<bool()>& is_stopped) {
   }
   if (!done && done.error().errno_value() == ECANCELED) return stop();
   while (reader_->next(record)) ++table_of_event(*record.event).in_recording;  // they wait, and are counted
+  is_finished_ = is_finished_ || !reader_->metadata().totals.empty();          // NDJSON has them behind its records
   for (auto& [event, table] : tables_)
     if (done) done = send(table);
   if (done) done = arrive();
@@ -505,7 +506,7 @@ Result<Shipped> Shipper::ship(const std::function<bool()>& is_stopped) {
     out.rows += table.shipped;
   }
   // Totals are written when a recording is finished.
-  out.is_whole = done && is_finished_ && out.rows == out.in_recording;
+  out.is_whole = done && is_finished_ && !out.is_held_back && out.rows == out.in_recording;
   const bool is_news = !known_ || !done || sent_ != 0 || out.is_whole || are_rollups_due();
   known_.reset();
   const auto noted = is_news ? note_progress(out.is_whole) : Result<void>();
