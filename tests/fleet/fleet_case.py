@@ -3,6 +3,7 @@ import json
 import os
 import re
 import shutil
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -75,3 +76,16 @@ class FleetCase(unittest.TestCase):
         asked = [kevtrace(*[one if word == "X" else word for word in words])[0] for one in (recording or self.recording, address or self.address)]
         self.assertTrue(asked[0])
         self.assertEqual(asked[1], asked[0], words)
+
+    def growing(self, path):
+        """A tracer; each line that its program gets is ten calls."""
+        program = 'import os, sys\nfor line in sys.stdin:\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
+        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", path, "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
+                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(tracer.stdout.close)
+        return tracer
+
+    def call_ten_times(self, tracer):
+        tracer.stdin.write(b"go\n")
+        tracer.stdin.flush()
+        self.assertEqual(tracer.stdout.readline(), b"done\n")

@@ -427,9 +427,7 @@ class FleetTest(FleetCase):
         self.addCleanup(tracer.kill)
 
         def work():
-            tracer.stdin.write(b"go\n")
-            tracer.stdin.flush()
-            tracer.stdout.readline()
+            self.call_ten_times(tracer)
         work()
         shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", proxy.address(self.database), live, "--follow", "--every", "0.1"], stderr=subprocess.DEVNULL)
         self.addCleanup(shipper.kill)
@@ -453,16 +451,11 @@ class FleetTest(FleetCase):
     def test_a_recording_is_shipped_while_it_is_written(self):
         spool = self.path("spool")
         os.mkdir(spool)
-        program = 'import os, sys\nfor line in sys.stdin:\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
-        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", spool + "/live.dat", "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.addCleanup(tracer.stdout.close)
+        tracer = self.growing(spool + "/live.dat")
         shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, spool, "--follow", "--every", "0.2"], stderr=subprocess.DEVNULL)
         self.addCleanup(shipper.kill)
         for n in range(3):
-            tracer.stdin.write(b"go\n")
-            tracer.stdin.flush()
-            tracer.stdout.readline()
+            self.call_ten_times(tracer)
             deadline = time.monotonic() + 60
             while self.rows() < 20 * (n + 1) and time.monotonic() < deadline:
                 time.sleep(0.02)
@@ -479,19 +472,6 @@ class FleetTest(FleetCase):
         self.assertEqual(self.rows(), self.recorded(spool + "/live.dat"))
         self.assertTrue(all(one["exact"] and one["holds"] for one in self.balance()))
         self.assert_same("report", "X", recording=spool + "/live.dat")
-
-    def growing(self, path):
-        """A tracer; each line that its program gets is ten calls."""
-        program = 'import os, sys\nfor line in sys.stdin:\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
-        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", path, "-e", OPENS, "-e", BACK, "--", "/usr/bin/python3", "-S", "-c", program],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.addCleanup(tracer.stdout.close)
-        return tracer
-
-    def call_ten_times(self, tracer):
-        tracer.stdin.write(b"go\n")
-        tracer.stdin.flush()
-        self.assertEqual(tracer.stdout.readline(), b"done\n")
 
     def test_a_clock_that_is_wrong_holds_nothing_back(self):
         """Which records may be in a page that is being written tells the machine's other clock, which nobody sets."""
@@ -532,9 +512,7 @@ class FleetTest(FleetCase):
                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
         self.addCleanup(tracer.stdout.close)
         for _ in range(3):
-            tracer.stdin.write(b"go\n")
-            tracer.stdin.flush()
-            tracer.stdout.readline()
+            self.call_ten_times(tracer)
         with open(f"/proc/{tracer.pid}/task/{tracer.pid}/children") as children:
             os.kill(int(children.read().split()[0]), signal.SIGKILL)  # the process that records
         tracer.stdin.close()
@@ -557,7 +535,7 @@ class FleetTest(FleetCase):
         for _ in range(4):
             tracer.stdin.write(b"go\n")
             tracer.stdin.flush()
-            tracer.stdout.readline()
+            tracer.stdout.readline()  # or a line of the histogram
             time.sleep(0.25)  # so there are several spans; with fewer the test asks less
         with open(f"/proc/{tracer.pid}/task/{tracer.pid}/children") as children:
             os.kill(int(children.read().split()[0]), signal.SIGKILL)

@@ -299,7 +299,7 @@ class OverviewTest(FleetCase):
         self.addCleanup(proxy.close)
         begin = time.monotonic()
         self.hands(f"open\t{proxy.address(self.database)}", "rest")
-        self.assertLess(time.monotonic() - begin, 30)  # a server's patience is 60 s
+        self.assertLess(time.monotonic() - begin, 50)  # a server's patience is 60 s
 
     def test_another_address_is_another_strip(self):
         for host, times in (("web1", 20), ("web2", 40)):
@@ -318,18 +318,13 @@ class OverviewTest(FleetCase):
 
     def test_a_growing_recording_is_counted_as_it_grows(self):
         path = self.path("live.dat")
-        program = 'import os, sys\nfor line in sys.stdin:\n for i in range(10): os.close(os.open("/etc/passwd", 0))\n print("done", flush=True)'
-        tracer = subprocess.Popen([KEVTRACE, "run", "-q", "-o", path, "-e", "p:opened libc:open64", "--", "/usr/bin/python3", "-S", "-c", program],
-                                  stdin=subprocess.PIPE, stdout=subprocess.PIPE)
-        self.addCleanup(tracer.stdout.close)
+        tracer = self.growing(path)
         while not os.path.exists(path):
             time.sleep(0.01)  # until it records
         shipper = subprocess.Popen([KEVTRACE, "fleet", "ship", self.address, path, "--follow", "--every", "0.1"], stderr=subprocess.DEVNULL)
         self.addCleanup(shipper.kill)
         for _ in range(3):
-            tracer.stdin.write(b"go\n")
-            tracer.stdin.flush()
-            tracer.stdout.readline()
+            self.call_ten_times(tracer)
             time.sleep(1.2)  # records come in several looks
         tracer.stdin.close()
         self.assertEqual(tracer.wait(60), 0)

@@ -53,14 +53,16 @@ class FullDisk(ProcessTest):
 
     def test_a_disk_that_the_last_pages_fill(self):
         """Nothing is written before the end: these records wait in memory."""
-        for size in ("644k", "652k", "656k"):
+        full = 0
+        for size in range(600, 700, 8):  # a head, and a page or two
             with self.subTest(size=size):
-                out, err = self.on_disk(size, f'{self.run_of("-o", "$1/a.dat").replace("60000", "300")}; echo status $?\n{shlex.quote(KEVTRACE)} report "$1/a.dat" | wc -l')
+                out, err = self.on_disk(f"{size}k", f'{self.run_of("-o", "$1/a.dat").replace("60000", "300")}; echo status $?\n{shlex.quote(KEVTRACE)} report "$1/a.dat" | wc -l')
                 os.rmdir(self.path("disk"))
-                if "status 0" in out:
+                if "status 1" not in out or ": hits" not in err:  # all of it fits, or not even the head
                     continue
-                hits, recorded, *_ = self.account(err)
-                self.assertEqual(recorded, int(out.split()[-1]), err)
+                full += 1
+                self.assertEqual(self.account(err)[1], int(out.split()[-1]), err)
+        self.assertGreater(full, 0)
 
     def test_a_disk_without_room_for_a_head(self):
         out, err = self.on_disk("64k", f'{self.run_of("-o", "$1/a.dat")}; echo status $?; ls "$1"')
