@@ -189,7 +189,7 @@ class Proxy:
                 client.sendall(b"x")
                 time.sleep(0.2)  # until the client has enough of it
         server.sendall(head + (body[:length // 2] if what == "half" else body))
-        if what == "half":
+        if what == "half" or len(body) < length:  # the client has died: the server must not wait for the rest
             return False
         answer, length = self._head(answers)
         if b"chunked" in answer.lower():

@@ -43,6 +43,10 @@ class FleetReader final : public record::RecordReader {
     Meant meant = KEVT_TRY(find_meant(address_, is_stopped));
     servers_ = std::move(meant.servers);
     note_ = std::move(meant.clock_note);
+    if (meant.sessions.size() > record::kMostInstances)
+      return std::unexpected(
+          Error(fmt::format("{} recordings are meant, more than {}: name hosts or a recording behind the database",
+                            meant.sessions.size(), record::kMostInstances)));
     for (MeantSession& one : meant.sessions) sessions_.push_back({std::move(one), 0});
     for (Chosen& one : sessions_) KEVT_TRY(find_notes(*one.server, one.session));
     if (sessions_.size() == 1) {

@@ -13,7 +13,6 @@
 #include "tracefs-compat/fleet/clocks.h"
 #include "tracefs-compat/fleet/config.h"
 #include "tracefs-compat/record/print/trace_line.h"
-#include "tracefs-compat/record/recording.h"
 
 namespace kevt::fleet {
 namespace {
@@ -75,10 +74,6 @@ Result<Meant> find_meant(const Address& address, const std::function<bool()>& is
   }
   KEVT_TRY(look_for_doubles(meant));
   if (meant.sessions.empty()) return std::unexpected(Error("no recording was shipped there that is meant"));
-  if (meant.sessions.size() > record::kMostInstances)
-    return std::unexpected(
-        Error(fmt::format("{} recordings are meant, more than {}: name hosts or a recording behind the database",
-                          meant.sessions.size(), record::kMostInstances)));
   if (meant.sessions.size() > 1) KEVT_TRY(fit_clocks(meant, address));
   return meant;
 }
