@@ -44,24 +44,6 @@ QStringList strings(const std::vector<std::string>& texts, bool is_last) {
   return out;
 }
 
-// The newest part of a database that has no more records than that; nullopt: all of it has not. A bar that has more,
-// and is the shortest that there is, is read as far as there is room.
-Result<std::optional<fleet::TimeSpan>> newestPart(fleet::Overview& overview, std::uint64_t most,
-                                                  const std::stop_token& stop) {
-  fleet::TimeSpan span = overview.all();
-  if (span.from_ns == span.to_ns) return std::nullopt;
-  for (bool is_all = true;; is_all = false) {
-    const auto picture = KEVT_TRY(overview.count(span, fleet::Overview::kMostBars, fleet::Overview::By::Event));
-    if (is_all && picture.records <= most) return std::nullopt;
-    const fleet::TimeSpan part = fleet::newest_part(picture, most);
-    if (part != fleet::TimeSpan{}) return part;
-    const fleet::TimeSpan newest = fleet::newest_part(picture, ~0ull);  // ends with the newest bar that has any
-    const fleet::TimeSpan next{newest.to_ns - picture.width_ns, newest.to_ns};
-    if (newest == fleet::TimeSpan{} || next == span || stop.stop_requested()) return span;
-    span = next;
-  }
-}
-
 // Half of the machine's memory, in bytes: a loaded recording may take many times its file's size.
 std::uint64_t halfOfMemory() {
   const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
@@ -134,7 +116,7 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
     if (fleet::is_address(path)) {
       auto overview = fleet::open_overview(path, [stop] { return stop.stop_requested(); });
       if (overview && !part) {
-        auto newest = newestPart(**overview, most, stop);
+        auto newest = fleet::find_newest_part(**overview, most, [&stop] { return stop.stop_requested(); });
         if (newest) part = *newest;
         if (!newest) overview = std::unexpected(std::move(newest.error()));
       }

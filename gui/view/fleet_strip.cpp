@@ -18,8 +18,8 @@ namespace kevt::gui {
 namespace {
 
 constexpr int kTextHeight = 18;
-constexpr double kShortestDrag = 4;                 // pixels; less is a click
-constexpr std::int64_t kShortestSight = 1'000'000;  // ns, a step of the rollups
+constexpr double kShortestDrag = 4;  // pixels; less is a click
+constexpr std::int64_t kShortestSight = fleet::kShortestBarNs;
 
 QString momentText(std::int64_t ns) {
   return QDateTime::fromMSecsSinceEpoch(ns / 1'000'000).toString(QStringLiteral("yyyy-MM-dd HH:mm:ss.zzz"));
@@ -116,9 +116,8 @@ void FleetStrip::zoom(double factor, double x) {
   const std::int64_t fixed = timeAt(x);
   factor = std::clamp(factor, 1e-6, 1e6);
   const auto scaled = [&](std::int64_t ns) {
-    constexpr double kLongest = 4e18;  // ns
-    const double by = std::clamp(static_cast<double>(ns - fixed) * factor, -kLongest, kLongest);
-    return std::clamp<std::int64_t>(static_cast<std::int64_t>(by), -fixed, fleet::kLatestMoment - fixed) + fixed;
+    constexpr double kLongest = 1.9e18;  // ns; beside any moment until 2200 it fits
+    return fixed + static_cast<std::int64_t>(std::clamp(static_cast<double>(ns - fixed) * factor, -kLongest, kLongest));
   };
   look({scaled(sight_.from_ns), scaled(sight_.to_ns)});
 }

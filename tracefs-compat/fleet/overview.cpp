@@ -20,6 +20,8 @@ namespace {
 
 constexpr std::uint64_t kMostSteps = 2'000'000;  // that one question may make a server read
 
+static_assert(kShortestBarNs == kRollupSteps[0]);
+
 std::int64_t floor_to(std::int64_t ns, std::int64_t step) { return ns - ns % step; }
 
 struct TableName {
@@ -180,6 +182,22 @@ TimeSpan newest_part(const OverviewPicture& picture, std::uint64_t most_records)
     return picture.span.from_ns + static_cast<std::int64_t>(bar) * picture.width_ns;
   };
   return {at(first), at(last)};
+}
+
+Result<std::optional<TimeSpan>> find_newest_part(Overview& overview, std::uint64_t most_records,
+                                                 const std::function<bool()>& is_stopped) {
+  TimeSpan span = overview.all();
+  if (span.from_ns == span.to_ns) return std::nullopt;
+  for (bool is_all = true;; is_all = false) {
+    const auto picture = KEVT_TRY(overview.count(span, Overview::kMostBars, Overview::By::Event));
+    if (is_all && picture.records <= most_records) return std::nullopt;
+    const TimeSpan part = newest_part(picture, most_records);
+    if (part != TimeSpan{}) return part;
+    const TimeSpan newest = newest_part(picture, ~0ull);  // ends with the newest bar that has any
+    const TimeSpan next{newest.to_ns - picture.width_ns, newest.to_ns};
+    if (newest == TimeSpan{} || next == span || is_stopped()) return span;
+    span = next;
+  }
 }
 
 Result<std::unique_ptr<Overview>> open_overview(const std::string& text, const std::function<bool()>& is_stopped) {

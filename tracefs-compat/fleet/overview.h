@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -22,7 +23,6 @@ struct TimeSpan {
 };
 
 inline constexpr std::int64_t kShortestBarNs = 1'000'000;
-inline constexpr std::int64_t kLatestMoment = 7'258'118'400'000'000'000;  // the year 2200
 
 struct OverviewLine {
   std::string name;                 // SYSTEM/NAME of an event, or a host
@@ -54,6 +54,11 @@ class Overview {
   // at least.
   virtual Result<OverviewPicture> count(TimeSpan span, std::size_t bars, By by) = 0;
 };
+
+// The newest part of all times that has so many records at most, asked for in ever shorter bars; nullopt: all of it has
+// no more. Where even the shortest bar has more, or `is_stopped` says so, that bar.
+Result<std::optional<TimeSpan>> find_newest_part(Overview& overview, std::uint64_t most_records,
+                                                 const std::function<bool()>& is_stopped);
 
 // Asks the servers of the address for their recordings. One thread at a time may use it.
 // `is_stopped` ends any question to them, also later: error ECANCELED.
