@@ -26,6 +26,7 @@ SECONDS = 60
 SAME = [
     (r'"(recording|rest_of)":"[0-9a-f]{32}",', ""),  # a recording's identity
     (r"(?m)^( *.{1,16})-\d+ +\[\d+\]", r"\1-PID [CPU]"),
+    (r'"(time|time_ns|pid|tid|cpu|ts|dur|common_pid|process|rate|seconds)": ?"?[\d.e+-]+"?', r'"\1": N'),
     (r"\b\d+\.\d{6}\b", "TIME"),
     (r"\b0x[0-9a-f]{8,16}\b", "ADDRESS"),
     (r"(?m)^done\n", ""),  # the program's own, between the lines of the trace
@@ -34,7 +35,6 @@ SAME = [
     (r"(?m)^( +\S+ +)\d+ \[\d+\] ", r"\1PID [CPU] "),
     (r"<[0-9a-f]{16}>", "<ADDRESS>"),
     (r"\b(process|pid|PID|tid|pid=|common_pid:) ?\d+", r"\1 PID"),
-    (r'"(time|time_ns|pid|tid|cpu|ts|dur|common_pid|process)": ?"?[\d.]+"?', r'"\1": N'),
     (r"\b[\d.,]+ ?(ns|us|µs|ms|s)\b", r"N \1"),
     (r"(?: +|\b)\d+\.\d+(e-?\d+)?\b", " N"),  # rates, seconds; in a column there are blanks before them, fewer before longer ones
     (r"(?m)^(-> \S+ +\d+)( +\d+)+", r"\1 N"),  # lat
