@@ -45,6 +45,9 @@ TEST(FileFunctionTest, NamesItsEvent) {
   EXPECT_EQ(name("p /bin/app:area+0x8"), "uprobes/area_0x8");
   EXPECT_EQ(name("r /bin/app:" + std::string(90, 'x')), "uprobes/" + std::string(55, 'x') + "__return");
   EXPECT_EQ(name("p:ev /bin/app:main"), "none");
+  EXPECT_EQ(name("p:ev app:shapes.c:42 width"), "uprobes/ev");
+  EXPECT_EQ(name("p:ev app:provider:marker"), "uprobes/ev");
+  EXPECT_EQ(name("p:group/ev app:shapes.c:42 width"), "none");
   EXPECT_EQ(name("p /bin/app:0x10"), "none");
 }
 

@@ -41,6 +41,16 @@ std::optional<std::string> joined_place(std::string_view line) {
   return joined + std::string(line.substr(at));
 }
 
+// A marker or a line with a name and no group: by their form they would be kprobes.
+std::optional<model::EventName> groupless_uprobe(std::string_view line) {
+  if (!usdt_in(line) && !line_in(line)) return std::nullopt;
+  const std::string_view head = words_of(line)[0].text;
+  const std::size_t colon = head.find(':');
+  const std::string_view name = colon == std::string_view::npos ? "" : head.substr(colon + 1);
+  if (name.empty() || name.find_first_of("/.") != std::string_view::npos) return std::nullopt;
+  return model::EventName{"uprobes", std::string(name)};
+}
+
 // A mistake in the place of PATH:FUNCTION. A mount over a kernel answers as the kernel, which takes no name there.
 bool is_of_place(const diag::Diagnostic& mistake) {
   return mistake.kind == diag::Kind::BadUprobeOffs || mistake.kind == diag::Kind::FileNotFound;
@@ -53,6 +63,8 @@ std::optional<model::EventName> shorthand_event(std::string_view line) {
   if (marker) return marker;
   auto of_line = nameless_line(line);
   if (of_line) return of_line;
+  auto groupless = groupless_uprobe(line);
+  if (groupless) return groupless;
   const std::optional<std::string> joined = joined_place(line);
   return nameless_file_function(joined ? std::string_view(*joined) : line);
 }

@@ -21,7 +21,8 @@
 
 namespace kevt::pipeline {
 
-// The event of a definition without a name whose place is one of the first three; nullopt for every other definition.
+// The event of a definition whose place is one of the first three, where the name or the group is not written; nullopt
+// where both are, and for every other definition.
 std::optional<model::EventName> shorthand_event(std::string_view line);
 // If the definition's place is a marker, a line or a function of a file, a sentence that says so; else empty.
 std::string_view what_shorthand_means(std::string_view line);
