@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstddef>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -47,37 +48,6 @@ std::string program() {
 thread_local std::string failure;
 thread_local bool is_out_of_memory = false;  // then `failure` could not be written
 
-// The child's lines, as they come.
-class ChildLines final : public record::LineSource {
- public:
-  explicit ChildLines(Child& child) : child_(child) {}
-
-  bool next(std::string_view& line) override {
-    std::size_t end = text_.find('\n', at_);
-    if (end == std::string::npos) {
-      text_.erase(0, at_);
-      begin_ += std::exchange(at_, 0);
-      if (text_.size() > kLongest) text_.clear();  // no line of ours
-      if (!child_.read(text_)) return false;
-      end = text_.find('\n');
-      if (end == std::string::npos) return false;
-    }
-    line = std::string_view(text_).substr(at_, end - at_);
-    line_at_ = begin_ + at_;
-    at_ = end + 1;
-    return true;
-  }
-  std::uint64_t line_at() const override { return line_at_; }
-  void rewind() override {}
-
- private:
-  static constexpr std::size_t kLongest = 1 << 20;
-  Child& child_;
-  std::string text_;
-  std::size_t at_ = 0;
-  std::uint64_t begin_ = 0, line_at_ = 0;
-};
-
 // As one word each: a text may begin with a dash.
 void add_list(std::vector<std::string>& words, const char* option, const char* const* list) {
   for (; list != nullptr && *list != nullptr; ++list) words.push_back(fmt::format("{}={}", option, *list));
@@ -87,12 +57,16 @@ void add_list(std::vector<std::string>& words, const char* option, const char* c
 std::string as_path(const char* path) { return *path == '-' ? std::string("./") + path : path; }
 
 std::vector<std::string> words_of(const kevtrace_run_options& options) {
-  std::vector<std::string> words = {"stream", "-f", "json", "-o", std::string(Child::kOutput)};
+  // Histograms come in the stream; their tables would go to the caller's standard output.
+  std::vector<std::string> words = {"stream",        "-f",       "json", "-o", std::string(Child::kOutput),
+                                    "--hist-output", "/dev/null"};
   add_list(words, "--event", options.definitions);
   add_list(words, "--filter", options.filters);
   add_list(words, "--trigger", options.triggers);
+  add_list(words, "--hist", options.histograms);
   if (options.script != nullptr) words.insert(words.end(), {"-p", as_path(options.script)});
   if (options.count != 0) words.insert(words.end(), {"-c", std::to_string(options.count)});
+  if (options.interval > 0) words.insert(words.end(), {"--interval", fmt::format("{}", options.interval)});
   if (options.seconds > 0) words.insert(words.end(), {"-d", fmt::format("{}", options.seconds)});
   if (options.buffer_kb != 0) words.insert(words.end(), {"--buffer", std::to_string(options.buffer_kb)});
   if (options.runtime != nullptr) words.insert(words.end(), {"--runtime", options.runtime});
@@ -122,25 +96,27 @@ Result guarded(Result otherwise, Do what) noexcept {
   return otherwise;
 }
 
-// Why options cannot be taken; empty: they can.
-std::string why_not(const kevtrace_run_options& options) {
-  if (options.pid != 0 && options.command != nullptr) return "`pid` and `command` exclude each other";
-  for (const char* const* one = options.triggers; one != nullptr && *one != nullptr; ++one) {
-    std::string_view action = std::string_view(*one).substr(std::string_view(*one).find(':') + 1);
-    action.remove_prefix(std::min(action.find_first_not_of(' '), action.size()));
-    if (action.starts_with("hist:")) return "`hist` triggers are not taken: the library hands out no histograms yet";
-  }
-  return "";
+bool is_histogram(std::string_view trigger) {
+  trigger.remove_prefix(std::min(trigger.find(':'), trigger.size() - 1) + 1);
+  trigger.remove_prefix(std::min(trigger.find_first_not_of(' '), trigger.size()));
+  return trigger.starts_with("hist:");
+}
+
+bool has_histograms(const kevtrace_run_options& options) {
+  if (options.histograms != nullptr && *options.histograms != nullptr) return true;
+  for (const char* const* one = options.triggers; one != nullptr && *one != nullptr; ++one)
+    if (**one != '\0' && is_histogram(*one)) return true;
+  return false;
 }
 
 // The caller's options, as far as this version knows them. False: they have more than this version knows.
 bool take_options(const kevtrace_run_options& given, kevtrace_run_options& options) {
-  constexpr std::size_t kFirstVersion = sizeof(kevtrace_run_options);
+  constexpr std::size_t kFirstVersion = offsetof(kevtrace_run_options, histograms);
   if (given.size < kFirstVersion) return false;
   const auto* bytes = reinterpret_cast<const unsigned char*>(&given);
-  if (std::any_of(bytes + sizeof options, bytes + given.size, [](unsigned char byte) { return byte != 0; }))
-    return false;
-  std::memcpy(&options, &given, sizeof options);
+  const std::size_t known = std::min(given.size, sizeof options);
+  if (std::any_of(bytes + known, bytes + given.size, [](unsigned char byte) { return byte != 0; })) return false;
+  std::memcpy(&options, &given, known);
   return true;
 }
 
@@ -165,15 +141,93 @@ std::optional<std::string> run_to_end(std::vector<std::string> words, std::strin
 
 }  // namespace
 
+namespace kevt::library {
+
+// The child's lines, as they come.
+class ChildLines final : public kevt::record::LineSource {
+ public:
+  explicit ChildLines(kevt::KevtraceChild& child) : child_(child) {}
+
+  bool next(std::string_view& line) override {
+    if (is_held) return false;
+    std::size_t end = text_.find('\n', at_ + searched_);
+    if (end == std::string::npos) {
+      text_.erase(0, at_);
+      begin_ += std::exchange(at_, 0);
+      searched_ = text_.size();
+      if (text_.size() > kLongest) text_.clear(), searched_ = 0;  // no line of ours
+      if (!child_.read(text_)) return false;
+      end = text_.find('\n', searched_);
+      if (end == std::string::npos) return false;
+    }
+    searched_ = 0;
+    line = std::string_view(text_).substr(at_, end - at_);
+    line_at_ = begin_ + at_;
+    at_ = end + 1;
+    return true;
+  }
+  std::uint64_t line_at() const override { return line_at_; }
+  void rewind() override {}
+
+  bool is_held = false;  // what follows waits
+
+ private:
+  static constexpr std::size_t kLongest = 512 << 20;  // a histogram may have millions of keys
+  kevt::KevtraceChild& child_;
+  std::string text_;
+  std::size_t at_ = 0, searched_ = 0;  // so many bytes from `at_` on have no end of a line
+  std::uint64_t begin_ = 0, line_at_ = 0;
+};
+
+}  // namespace kevt::library
+
 struct kevtrace_reader {
-  std::optional<Child> child;  // nullopt: a recording
-  bool is_of_fleet = false;    // the child reads a database, and traces nothing
+  std::optional<Child> child;            // nullopt: a recording
+  bool is_of_fleet = false;              // the child reads a database, and traces nothing
+  library::ChildLines* lines = nullptr;  // of the child, owned by `records`
   std::unique_ptr<record::RecordReader> records;
   record::TypedRecord record;
-  std::string event, comm;
+  std::string event, comm, histogram;
   mutable std::string messages;
   std::string why;      // tracing failed, where kevtrace said nothing
   bool stands = false;  // on a record
+  bool wants_histograms = false;
+  std::size_t reading = 0, object = 0;  // of a recording's histograms, the next one
+
+  // Reads what the child writes. A histogram has its place between two records: the lines behind it wait.
+  void follow(Child started) {
+    child.emplace(std::move(started));
+    auto source = std::make_unique<library::ChildLines>(*child);
+    lines = source.get();
+    records = record::follow_json(std::move(source), [this](std::string object_text) {
+      lines->is_held = wants_histograms;
+      histogram = std::move(object_text);
+    });
+  }
+  // To the next record, or the next histogram before it.
+  kevtrace_next_result advance() {
+    stands = false;
+    if (lines != nullptr) lines->is_held = false;
+    histogram.clear();
+    if (records->next(record)) {
+      event = record.event->system + "/" + record.event->name;
+      comm = record.comm;
+      histogram.clear();  // one that was not wanted
+      stands = true;
+      return KEVTRACE_RECORD;
+    }
+    if (!wants_histograms) histogram.clear();
+    if (wants_histograms && !child) take_histogram_of_recording();
+    return histogram.empty() ? KEVTRACE_NOTHING : KEVTRACE_HISTOGRAM;
+  }
+  void take_histogram_of_recording() {
+    const auto& all = records->metadata().histograms;
+    while (reading < all.size() && object >= all[reading].objects.size()) {
+      ++reading;
+      object = 0;
+    }
+    if (reading < all.size()) histogram = all[reading].objects[object++];
+  }
 
   const record::Field* field(unsigned index) const {
     return stands && index < record.event->fields.size() ? &record.event->fields[index] : nullptr;
@@ -204,8 +258,7 @@ kevtrace_reader* read_fleet(const char* address) {
   }
   auto reader = std::make_unique<kevtrace_reader>();
   reader->is_of_fleet = true;
-  reader->child.emplace(std::move(*child));
-  reader->records = record::follow_json(std::make_unique<ChildLines>(*reader->child));
+  reader->follow(std::move(*child));
   return reader.release();
 }
 
@@ -241,7 +294,9 @@ const char* kevtrace_failure(void) { return is_out_of_memory ? "out of memory" :
 kevtrace_reader* kevtrace_run(const kevtrace_run_options* given) {
   return guarded(static_cast<kevtrace_reader*>(nullptr), [&]() -> kevtrace_reader* {
     kevtrace_run_options options{};
-    failure = take_options(*given, options) ? why_not(options) : "the options are those of another version";
+    failure = !take_options(*given, options)                   ? "the options are those of another version"
+              : options.pid != 0 && options.command != nullptr ? "`pid` and `command` exclude each other"
+                                                               : "";
     if (!failure.empty()) return nullptr;
     auto child = Child::start(program(), words_of(options), "", true);
     if (!child) {
@@ -249,8 +304,8 @@ kevtrace_reader* kevtrace_run(const kevtrace_run_options* given) {
       return nullptr;
     }
     auto reader = std::make_unique<kevtrace_reader>();
-    reader->child.emplace(std::move(*child));
-    reader->records = record::follow_json(std::make_unique<ChildLines>(*reader->child));
+    reader->wants_histograms = has_histograms(options);
+    reader->follow(std::move(*child));
     return reader.release();
   });
 }
@@ -275,13 +330,7 @@ int kevtrace_next(kevtrace_reader* reader, int timeout_ms) {
     using Clock = std::chrono::steady_clock;
     const auto until = Clock::now() + std::chrono::milliseconds(std::max(timeout_ms, 0));
     for (bool was_last = false;;) {
-      if (reader->records->next(reader->record)) {
-        reader->event = reader->record.event->system + "/" + reader->record.event->name;
-        reader->comm = reader->record.comm;
-        reader->stands = true;
-        return KEVTRACE_RECORD;
-      }
-      reader->stands = false;
+      if (const auto came = reader->advance(); came != KEVTRACE_NOTHING) return came;
       if (!reader->child || was_last) return reader->end();
       if (reader->child->has_ended()) {
         was_last = true;  // what it wrote last is read once more
@@ -293,6 +342,11 @@ int kevtrace_next(kevtrace_reader* reader, int timeout_ms) {
       if (!any && is_late) return KEVTRACE_NOTHING;
     }
   });
+}
+
+void kevtrace_want_histograms(kevtrace_reader* reader) { reader->wants_histograms = true; }
+const char* kevtrace_histogram(const kevtrace_reader* reader) {
+  return reader->histogram.empty() ? nullptr : reader->histogram.c_str();
 }
 
 int kevtrace_status(const kevtrace_reader* reader) { return reader->child ? reader->child->status() : -1; }

@@ -66,7 +66,7 @@ struct kevtrace_run_options {
   size_t size;                    /* sizeof of this structure, so that members may be added */
   const char* const* definitions; /* "p:ev libc:open64 path=+0(%di):string" */
   const char* const* filters;     /* "ev: fd > 2" */
-  const char* const* triggers;    /* "ev: traceoff:1 if fd == 3"; no `hist` */
+  const char* const* triggers;    /* "ev: traceoff:1 if fd == 3", "ev: hist:keys=fd:vals=want" */
   const char* script;             /* a file with definitions, also a compiled one */
   const char* const* command;     /* a program to start, and its arguments: the end comes when it has ended; or else: */
   pid_t pid;                      /* a process that runs */
@@ -75,6 +75,8 @@ struct kevtrace_run_options {
   unsigned buffer_kb;             /* of each CPU, 64 to 1048576; 0: 4096 */
   int follow;                     /* also programs that these, and what they fork, become by exec */
   const char* runtime;            /* "inproc", "bpf", "kmod"; NULL: as `kevtrace run` chooses */
+  const char* const* histograms;  /* "ev: keys=fd:vals=want"; hits of such an event are counted, and not recorded */
+  double interval;                /* histograms come each so many seconds, and begin anew; 0: once, at the end */
 };
 
 /*
@@ -91,10 +93,11 @@ KEVTRACE_API kevtrace_reader* kevtrace_run(const struct kevtrace_run_options* op
 KEVTRACE_API kevtrace_reader* kevtrace_open(const char* path);
 
 enum kevtrace_next_result {
-  KEVTRACE_RECORD = 1,  /* the reader stands on a record */
-  KEVTRACE_NOTHING = 0, /* none came in time */
-  KEVTRACE_END = -1,    /* there are no more; counts are known */
-  KEVTRACE_FAILED = -2  /* tracing has failed, or the recording cannot be read on: kevtrace_messages() */
+  KEVTRACE_HISTOGRAM = 2, /* the reader stands on a histogram: kevtrace_histogram() */
+  KEVTRACE_RECORD = 1,    /* the reader stands on a record */
+  KEVTRACE_NOTHING = 0,   /* none came in time */
+  KEVTRACE_END = -1,      /* there are no more; counts are known */
+  KEVTRACE_FAILED = -2    /* tracing has failed, or the recording cannot be read on: kevtrace_messages() */
 };
 /*
  * Goes to the next record. Records of a recording come in the order of time; those of a run come as kevtrace prints
@@ -102,6 +105,16 @@ enum kevtrace_next_result {
  * that the caller does not fetch wait in kevtrace's buffers; what does not fit there is lost and counted.
  */
 KEVTRACE_API int kevtrace_next(kevtrace_reader* reader, int timeout_ms);
+/*
+ * From now on kevtrace_next() stops at histograms, too: those of a recording behind its records, those of a script's
+ * triggers. Of a run whose options have histograms or `hist` triggers it does so without being told.
+ */
+KEVTRACE_API void kevtrace_want_histograms(kevtrace_reader* reader);
+/*
+ * The histogram that the reader stands on, as a JSON object in one line: its event, trigger, span of time and rows
+ * (docs/histograms.md, "For other programs"). NULL: the reader stands on none. Lives until the next kevtrace_next().
+ */
+KEVTRACE_API const char* kevtrace_histogram(const kevtrace_reader* reader);
 /* The exit status of kevtrace once the end has come, which is the command's if there is one; -1 before, or a
  * recording's. */
 KEVTRACE_API int kevtrace_status(const kevtrace_reader* reader);

@@ -1,5 +1,6 @@
 /*
- * Traces a process or a command by a definition, or reads a recording: prints each record in one line, then the counts.
+ * Traces a process or a command by a definition, or reads a recording: prints each record in one line, then a
+ * recording's histograms and the counts.
  *
  *   cc print_records.c $(pkg-config --cflags --libs kevtrace) -o print_records
  *   ./print_records 'p:open libc:open64 path=+0(%di):string' python3 -c 'open("/etc/hosts")'
@@ -64,8 +65,14 @@ int main(int argc, char** argv) {
     fprintf(stderr, "%s\n", kevtrace_failure());
     return 1;
   }
+  kevtrace_want_histograms(reader);
   int result;
-  while ((result = kevtrace_next(reader, -1)) == KEVTRACE_RECORD) print_record(reader);
+  while ((result = kevtrace_next(reader, -1)) > 0) {
+    if (result == KEVTRACE_HISTOGRAM)
+      puts(kevtrace_histogram(reader));
+    else
+      print_record(reader);
+  }
   for (unsigned i = 0; i < kevtrace_counted(reader); i++) {
     const struct kevtrace_counts counts = kevtrace_counts_of(reader, i);
     printf("%s: %" PRIu64 " hits, %" PRIu64 " recorded\n", counts.event, counts.hits, counts.recorded);

@@ -253,6 +253,7 @@ void Recorder::go_on_from(const Recorder& other) {
 }
 
 void Recorder::add_histograms(record::HistogramReading reading) {
+  if (writer_->add_histograms(reading)) return;
   const auto bytes_of = [](const record::HistogramReading& one) {
     std::size_t bytes = one.text.size();
     for (const std::string& object : one.objects) bytes += object.size();

@@ -48,7 +48,8 @@ class Recorder {
   // Adds the stack of the record `of`, which is the last one given.
   Result<void> give_stack(engine::TracedTarget& target, const runtime::Record& of,
                           std::span<const std::uint64_t> frames);
-  // Adds what histograms have counted since the last call. Beyond 16 MiB in all, the oldest readings are dropped.
+  // Adds what histograms have counted since the last call. Where the writer writes them at the end (trace.dat), the
+  // newest 16 MiB of them are kept.
   void add_histograms(record::HistogramReading reading);
   std::size_t histograms_left_out() const { return histograms_left_out_; }
   // What the writer would have counted instead of recorded: triggers by event. Empty: it needs records.

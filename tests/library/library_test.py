@@ -1,5 +1,6 @@
 """libkevtrace from C and from Python: definitions checked and compiled, commands and processes traced, recordings read; a
 caller that dies, mistakes, timeouts."""
+import json
 import os
 import re
 import select
@@ -183,9 +184,8 @@ except ValueError as e: print(e)
             steps.step(0, 3)
 
     def test_options_that_cannot_be_taken(self):
-        for words, text in ((dict(pid=1, command=["/bin/true"]), "exclude each other"), (dict(pid=1, triggers="a: hist:keys=i"), "no histograms")):
-            with self.assertRaisesRegex(kevtrace.Error, text):
-                kevtrace.run("p:a libc:read", **words)
+        with self.assertRaisesRegex(kevtrace.Error, "exclude each other"):
+            kevtrace.run("p:a libc:read", pid=1, command=["/bin/true"])
         with self.assertRaises(ValueError):
             kevtrace.check("p:x vfs_read\0 a=%zz")
 
@@ -257,6 +257,92 @@ except ValueError as e: print(e)
                 with self.assertRaisesRegex(kevtrace.Error, "no JSON object"):
                     list(reader)
 
+    @staticmethod
+    def wait_for_probe(reader):
+        wait_until(lambda: reader.next(timeout=0.01) or "step: jump" in reader.messages, "the probe")
+
+    def next_of(self, reader, what, seconds=20):
+        one = reader.next(timeout=seconds)
+        self.assertIsInstance(one, what)
+        return one
+
+    def test_histograms_are_counted_at_the_hit(self):
+        with Steps() as steps:
+            reader = kevtrace.run("p:step steps:step i=%di:s64", pid=steps.pid, histograms=["step: keys=i.log2:vals=i", "step: keys=common_pid.execname"])
+            self.wait_for_probe(reader)
+            steps.step(0, 5)
+            reader.stop()
+            by_size, by_program = list(reader)
+            self.assertEqual([(row.keys["i.log2"], row.hits, row.values["i"]) for row in sorted(by_size.rows, key=lambda row: row.values["i"])],
+                             [({"above": None, "to": 1}, 2, 1), ({"above": 1, "to": 2}, 1, 2), ({"above": 2, "to": 4}, 2, 7)])
+            self.assertEqual((by_size.event, by_size.hits, by_size.dropped, by_size.rows[0].at_least), ("kprobes/step", 5, 0, None))
+            self.assertEqual([(row.keys["common_pid.execname"]["name"], row.hits) for row in by_program.rows], [("steps", 5)])
+            self.assertEqual(reader.counts["kprobes/step"], kevtrace.Counts(5, 0, 5, 0, 0, 0))
+
+    def test_histograms_of_each_interval_come_while_it_runs(self):
+        with Steps() as steps, kevtrace.run("p:step steps:step i=%di:s64", pid=steps.pid, histograms="step: keys=i", interval=0.1) as reader:
+            self.wait_for_probe(reader)
+            total, spans = 0, []
+            for last in range(1, 4):
+                steps.step(0, last)
+                total += last
+                wait_until(lambda: spans.append(self.next_of(reader, kevtrace.Histogram)) or sum(one.hits for one in spans) == total, "all hits")
+            self.assertEqual([row.keys["i"] for one in spans for row in one.rows], [0, 0, 1, 0, 1, 2])
+            for before, after in zip(spans, spans[1:]):
+                self.assertEqual(before.end, after.start)
+
+    def test_histograms_between_records(self):
+        """A trigger counts what is recorded, too: each comes in its place."""
+        with Steps() as steps, kevtrace.run("p:step steps:step i=%di:s64", pid=steps.pid, triggers="step: hist:keys=i", interval=0.1) as reader:
+            self.wait_for_probe(reader)
+            recorded, counted = [], []
+
+            def take():
+                one = reader.next()
+                if isinstance(one, kevtrace.Record):
+                    recorded.append(one.i)
+                else:
+                    counted.extend(row.keys["i"] for row in one.rows)
+                    self.assertEqual(counted, recorded)
+                return len(counted) == last
+
+            for last in (3, 6):
+                steps.step(last - 3, last)
+                wait_until(take, "the histogram")
+            self.assertEqual(recorded, list(range(6)))
+
+    def test_histograms_of_recordings_and_scripts(self):
+        """Megabytes of them, too."""
+        many = "import ctypes\nm = ctypes.CDLL(None).malloc\nfor i in range(30000): m(i + 1000000)"
+        with tempfile.TemporaryDirectory() as folder:
+            for ending in ("dat", "json"):
+                path = os.path.join(folder, "t." + ending)
+                subprocess.run([KEVTRACE, "-q", "run", "-o", path, "-e", "p:malloc libc:malloc size=%di:u64", "--hist", "malloc: keys=size if size >= 1000000",
+                                "--hist-output", "/dev/null", "--", "/usr/bin/python3", "-c", many], check=True)
+                with kevtrace.open(path, histograms=True) as reader:
+                    table, = list(reader)
+                self.assertEqual(sum(1000000 <= row.keys["size"] < 1030000 for row in table.rows), 30000)
+                with kevtrace.open(path) as reader:
+                    self.assertEqual(list(reader), [])
+                    self.assertEqual(reader.messages, "")
+            script = os.path.join(folder, "s.kev")
+            with open(script, "w", encoding="ascii") as file:
+                file.write(f"{AREA}\n  trigger hist:keys=width\n")
+            done = self.run_python(f"import kevtrace\nfor r in kevtrace.run(script={script!r}, command=[{LINES!r}, '2']): print(type(r).__name__)")
+            own = subprocess.run([LINES, "2"], capture_output=True, text=True, check=True).stdout.splitlines()
+            self.assertEqual(sorted(done.stdout.splitlines()), sorted(own + ["Record"] * 2), "no table is printed")
+
+    def test_options_of_an_earlier_version(self):
+        """A caller that was compiled when there were no histograms gives a shorter structure."""
+        from kevtrace import _library, _reader  # pylint: disable=import-outside-toplevel
+        options = _library.RunOptions(size=_library.RunOptions.histograms.offset, definitions=_reader._list(AREA), command=_reader._list([LINES, "1"]))
+        options.interval = -1  # what lies behind is not read
+        with _reader.Reader(_library.library.kevtrace_run(options)) as reader:
+            self.assertEqual([r.fields for r in reader], VALUES[:1])
+        options.size -= 1
+        with self.assertRaisesRegex(kevtrace.Error, "another version"):
+            _reader.Reader(_library.library.kevtrace_run(options))
+
     def test_check(self):
         report = kevtrace.check("p:x vfs_read a=%zz\np:y vfs_read b=%di\n")
         self.assertEqual([(d["id"], d["line"], d["column"]) for d in report["diagnostics"]], [("BAD_REG_NAME", 1, 16)])
@@ -311,6 +397,16 @@ class InC(unittest.TestCase):
             subprocess.run([KEVTRACE, "-q", "run", "-o", path, "-e", AREA, "--", LINES, "5"], check=True, stdout=subprocess.DEVNULL)
             done = subprocess.run([PRINT_RECORDS, "-", path], capture_output=True, text=True, timeout=60, check=True)
             self.assertEqual(done.stdout.splitlines(), [*self.EXPECTED, "uprobes/area: 5 hits, 5 recorded"])
+
+    def test_histograms_of_a_recording(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.dat")
+            subprocess.run([KEVTRACE, "-q", "run", "-o", path, "-e", AREA, "--hist", "area: keys=width", "--hist-output", "/dev/null", "--", LINES, "2"],
+                           check=True, stdout=subprocess.DEVNULL)
+            done = subprocess.run([PRINT_RECORDS, "-", path], capture_output=True, text=True, timeout=60, check=True)
+        table, counts = done.stdout.splitlines()
+        self.assertEqual([(row["keys"]["width"], row["hitcount"]) for row in json.loads(table)["rows"]], [(3, 1), (6, 1)])
+        self.assertEqual(counts, "uprobes/area: 2 hits, 0 recorded")
 
     def test_a_mistake(self):
         done = subprocess.run([PRINT_RECORDS, "p:area lines0:area_of:8 nosuch", LINES, "5"], capture_output=True, text=True, timeout=60)

@@ -8,6 +8,6 @@ It is libkevtrace (kevtrace.h) and nothing more: a run is the program `kevtrace`
 never a tracer. libkevtrace.so.0 is looked for beside this module, in $KEVTRACE_LIBRARY, and where the system has
 libraries.
 """
-from ._reader import Counts, Error, Reader, Record, check, compile_script, open, run, version  # noqa: A004
+from ._reader import Counts, Error, Histogram, Reader, Record, Row, check, compile_script, open, run, version  # noqa: A004
 
-__all__ = ["Counts", "Error", "Reader", "Record", "check", "compile_script", "open", "run", "version"]
+__all__ = ["Counts", "Error", "Histogram", "Reader", "Record", "Row", "check", "compile_script", "open", "run", "version"]

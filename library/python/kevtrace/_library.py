@@ -19,7 +19,8 @@ def _path():
 class RunOptions(Structure):
     _fields_ = [("size", c_size_t), ("definitions", POINTER(c_char_p)), ("filters", POINTER(c_char_p)), ("triggers", POINTER(c_char_p)),
                 ("script", c_char_p), ("command", POINTER(c_char_p)), ("pid", c_int), ("count", c_uint64), ("seconds", c_double),
-                ("buffer_kb", c_uint), ("follow", c_int), ("runtime", c_char_p)]
+                ("buffer_kb", c_uint), ("follow", c_int), ("runtime", c_char_p),
+                ("histograms", POINTER(c_char_p)), ("interval", c_double)]
 
 
 class Text(Structure):
@@ -40,12 +41,13 @@ class CountsOf(Structure):
 
 
 ABSENT, SIGNED, UNSIGNED, FLOAT, TEXT = range(5)
-RECORD, NOTHING, END, FAILED = 1, 0, -1, -2
+HISTOGRAM, RECORD, NOTHING, END, FAILED = 2, 1, 0, -1, -2
 
 library = ctypes.CDLL(_path())
 for _name, _result, *_arguments in (
         ("version", c_char_p), ("check", c_void_p, c_char_p, c_char_p), ("compile", c_int, c_char_p, c_char_p), ("free", None, c_void_p),
         ("failure", c_char_p), ("run", c_void_p, POINTER(RunOptions)), ("open", c_void_p, c_char_p), ("next", c_int, c_void_p, c_int),
+        ("want_histograms", None, c_void_p), ("histogram", c_char_p, c_void_p),
         ("status", c_int, c_void_p), ("stop", None, c_void_p), ("close", None, c_void_p), ("messages", c_char_p, c_void_p), ("fd", c_int, c_void_p),
         ("event", c_char_p, c_void_p), ("time", c_uint64, c_void_p), ("cpu", c_uint, c_void_p), ("thread", c_int, c_void_p),
         ("comm", c_char_p, c_void_p), ("lost_before", c_uint64, c_void_p), ("fields", c_uint, c_void_p),

@@ -7,7 +7,7 @@ import threading
 import time
 from typing import NamedTuple, Optional
 
-from ._library import ABSENT, END, FLOAT, NOTHING, RECORD, SIGNED, UNSIGNED, RunOptions, library
+from ._library import ABSENT, END, FLOAT, HISTOGRAM, NOTHING, RECORD, SIGNED, UNSIGNED, RunOptions, library
 
 _UNKNOWN = (1 << 64) - 1
 _SLICE = 0.1  # seconds
@@ -53,6 +53,38 @@ class Record:
         return f"<{self.event} {self.time / 1e9:.6f} {self.comm}-{self.thread} [{self.cpu}] {values}>"
 
 
+class Row(NamedTuple):
+    """What one combination of keys has counted.
+
+    keys, values: by name. A key is int, float, str, a dict of a bucket's ends or of a number and its name, or a list of
+    frames; a value is a sum, or what `.min`, `.max` and `.avg` ask for. at_least: of `top=`, so many hits are surely this
+    row's; else None.
+    """
+    keys: dict
+    hits: int
+    values: dict
+    at_least: Optional[int]
+
+
+class Histogram:
+    """What an event's hits had counted from `start` to `end`, in seconds since tracing began.
+
+    event: "GROUP/EVENT"; trigger: its text; hits, and those `dropped` among them, which are in no row; rows: a list of Row;
+    percentiles: of a `.loglinear` key, a list of dicts.
+    """
+    __slots__ = ("event", "trigger", "start", "end", "hits", "dropped", "rows", "percentiles")
+
+    def __init__(self, text):
+        told = json.loads(text)
+        self.event, self.trigger = told["event"].replace(":", "/", 1), told["trigger"]
+        self.start, self.end, self.hits, self.dropped = told.get("from_s"), told.get("to_s"), told["hits"], told["dropped"]
+        self.rows = [Row(row["keys"], row["hitcount"], row["values"], row.get("at_least")) for row in told["rows"]]
+        self.percentiles = told.get("percentiles", [])
+
+    def __repr__(self):
+        return f"<{self.event} {self.trigger} {self.start} s to {self.end} s: {self.hits} hits, {len(self.rows)} rows>"
+
+
 def _value(handle, field, item):
     value = library.kevtrace_value_of(handle, field, item)
     if value.kind == ABSENT:
@@ -67,7 +99,10 @@ def _value(handle, field, item):
 
 
 class Reader:
-    """Iterates over records; use it in `with`, or close() it. `counts` is {event: Counts} once the end has come."""
+    """Iterates over records, and histograms where they are asked for; use it in `with`, or close() it.
+
+    `counts` is {event: Counts} once the end has come.
+    """
 
     def __init__(self, handle):
         if not handle:
@@ -118,7 +153,7 @@ class Reader:
         return os.fsdecode(library.kevtrace_messages(self._open()))
 
     def next(self, timeout=None):
-        """The next record; None: none came within `timeout` seconds. StopIteration at the end, Error if tracing failed."""
+        """The next Record or Histogram; None: none came within `timeout` seconds. StopIteration at the end, Error if tracing failed."""
         until = None if timeout is None or timeout == math.inf else time.monotonic() + timeout
         while True:  # in slices, between which Python's own signal handlers run
             left = _SLICE if until is None else min(max(until - time.monotonic(), 0), _SLICE)
@@ -126,6 +161,8 @@ class Reader:
                 result = library.kevtrace_next(self._open(), math.ceil(left * 1000))
                 if result == RECORD:
                     return self._record()
+                if result == HISTOGRAM:
+                    return Histogram(os.fsdecode(library.kevtrace_histogram(self._handle)))
                 if result != NOTHING:
                     self._take_counts()
                 if result == END:
@@ -184,21 +221,30 @@ def _list(texts):
     return (ctypes.c_char_p * (len(made) + 1))(*made, None)
 
 
-def run(definitions=(), *, pid=None, command=None, filters=(), triggers=(), script=None, count=0, seconds=0.0, buffer_kb=0, follow=False, runtime=None):
+def run(definitions=(), *, pid=None, command=None, filters=(), triggers=(), histograms=(), interval=0.0, script=None, count=0, seconds=0.0,
+        buffer_kb=0, follow=False, runtime=None):
     """Traces process `pid`, or starts `command` (a list), or traces the kernel (`runtime="bpf"`). A Reader.
 
-    `definitions`, `filters`, `triggers`: one text or several, as for `kevtrace run`. `count`, `seconds`: when it ends.
-    `follow`: also programs that these, and what they fork, become by exec.
+    `definitions`, `filters`, `triggers`: one text or several, as for `kevtrace run`; `histograms`: as its `--hist`, "ev:
+    keys=fd:vals=want". Histograms come at the end, or each `interval` seconds, and then begin anew; what they count is not
+    recorded. `count`, `seconds`: when tracing ends. `follow`: also programs that these, and what they fork, become by exec.
     """
     options = RunOptions(size=ctypes.sizeof(RunOptions), definitions=_list(definitions), filters=_list(filters), triggers=_list(triggers),
                          script=_bytes(script) if script else None, command=_list(command) if command else None, pid=pid or 0, count=count,
-                         seconds=seconds, buffer_kb=buffer_kb, follow=follow, runtime=runtime.encode() if runtime else None)
+                         seconds=seconds, buffer_kb=buffer_kb, follow=follow, runtime=runtime.encode() if runtime else None,
+                         histograms=_list(histograms), interval=interval)
     return Reader(library.kevtrace_run(ctypes.byref(options)))
 
 
-def open(path):  # noqa: A001: the module's own, as in gzip.open
-    """A Reader of a recording: trace.dat of kevtrace or trace-cmd, NDJSON of kevtrace; or of a fleet (ch://…)."""
-    return Reader(library.kevtrace_open(_bytes(path)))
+def open(path, histograms=False):  # noqa: A001: the module's own, as in gzip.open
+    """A Reader of a recording: trace.dat of kevtrace or trace-cmd, NDJSON of kevtrace; or of a fleet (ch://…).
+
+    `histograms`: those of the recording come behind its records.
+    """
+    reader = Reader(library.kevtrace_open(_bytes(path)))
+    if histograms:
+        library.kevtrace_want_histograms(reader._open())
+    return reader
 
 
 def check(text, kernel=None):

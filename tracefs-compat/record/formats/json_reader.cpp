@@ -1,5 +1,6 @@
 // Objects back to records: a record's bytes are made from its fields by the event's own format, so whatever reads a
-// trace.dat reads this. A line that is no such object is left out and told; lines longer than a mebibyte are none.
+// trace.dat reads this. A line that is no such object is left out and told; lines longer than a mebibyte are none, but
+// for histograms.
 #include "tracefs-compat/record/formats/json_reader.h"
 
 #include <fmt/format.h>
@@ -24,7 +25,10 @@ constexpr std::size_t kMostOfName = 256;  // bytes of an instance's name
 
 using Json = nlohmann::json;
 
-constexpr std::size_t kMaxLine = 1 << 20;
+// How JsonWriter begins the lines of histograms, and of their texts.
+constexpr std::string_view kHistogramLine = R"({"v":1,"type":"histogram","histogram":)";
+constexpr std::string_view kTextLine = R"({"v":1,"type":"histogram_text",)";
+constexpr std::size_t kMaxLine = 1 << 20, kMaxHistogramLine = 256 << 20;
 constexpr std::size_t kJsonWindow = 256 << 10;
 constexpr std::size_t kMaxJsonFormats = 65536;
 constexpr std::uint64_t kJsonFormatBytes = 512, kJsonFormatRatio = 6;  // what a format takes in memory
@@ -33,18 +37,21 @@ class FileLines final : public LineSource {
  public:
   explicit FileLines(InputFile file) : file_(std::move(file)) {}
 
-  // What is longer than kMaxLine is cut.
+  // What is longer than a line may be is cut.
   bool next(std::string_view& line) override {
     for (;;) {
-      const auto end = window_.find('\n', at_);
+      const auto end = window_.find('\n', at_ + searched_);
+      searched_ = 0;
       if (end != std::string::npos) {
         line = std::string_view(window_).substr(at_, end - at_);
         line_at_ = begin_ + at_;
         at_ = end + 1;
         return true;
       }
+      searched_ = window_.size() - at_;
       if (!more()) break;
     }
+    searched_ = 0;
     line = std::string_view(window_).substr(at_);
     line_at_ = begin_ + at_;
     at_ = window_.size();
@@ -53,7 +60,7 @@ class FileLines final : public LineSource {
   std::uint64_t line_at() const override { return line_at_; }
   void rewind() override {
     window_.clear();
-    at_ = 0;
+    at_ = searched_ = 0;
     read_ = begin_ = 0;
   }
 
@@ -61,7 +68,11 @@ class FileLines final : public LineSource {
   bool more() {
     window_.erase(0, at_);
     begin_ += std::exchange(at_, 0);
-    if (window_.size() > kMaxLine) window_.clear();  // no line of ours
+    const bool is_histogram = window_.starts_with(kHistogramLine) || window_.starts_with(kTextLine);
+    if (window_.size() > (is_histogram ? kMaxHistogramLine : kMaxLine)) {  // no line of ours
+      window_.clear();
+      searched_ = 0;
+    }
     if (const std::uint64_t data = file_.next_data(read_);
         data > read_) {  // a hole: no text, and maybe terabytes of it
       if (!window_.empty()) {
@@ -82,7 +93,7 @@ class FileLines final : public LineSource {
 
   InputFile file_;
   std::string window_;
-  std::size_t at_ = 0;
+  std::size_t at_ = 0, searched_ = 0;                 // so many bytes from `at_` on have no end of a line
   std::uint64_t read_ = 0, begin_ = 0, line_at_ = 0;  // in the file: what was read, the window, the line
 };
 
@@ -158,9 +169,9 @@ void store(const Field& field, const Json& value, const Json* exact, RecordBuild
 
 class JsonReader final : public RecordReader {
  public:
-  // `data_bytes`: what there is to read at most.
-  JsonReader(std::unique_ptr<LineSource> lines, std::uint64_t data_bytes, bool is_live)
-      : budget_(data_bytes), lines_(std::move(lines)), is_live_(is_live) {}
+  // `data_bytes`: what there is to read at most. Where histograms are taken, header and formats come among the records.
+  JsonReader(std::unique_ptr<LineSource> lines, std::uint64_t data_bytes, TakeHistogram take_histogram = nullptr)
+      : budget_(data_bytes), lines_(std::move(lines)), take_histogram_(std::move(take_histogram)) {}
 
   Result<void> open() {
     Json object;
@@ -193,8 +204,8 @@ class JsonReader final : public RecordReader {
     Json object;
     while (!is_stopped_ && next_object(object)) {
       const std::string type = text_or(object, "type");
-      if (is_live_ && type == "header") read_header(object);
-      if (is_live_ && type == "format") read_format(object);
+      if (take_histogram_ && type == "header") read_header(object);
+      if (take_histogram_ && type == "format") read_format(object);
       if (type == "end") read_end(object);
       if (type == "histogram" || type == "histogram_text") read_histogram(object);
       if (type != "event") continue;
@@ -215,7 +226,7 @@ class JsonReader final : public RecordReader {
   bool next_object(Json& object) {
     std::string_view line;
     while (lines_->next(line)) {
-      if (line.empty()) continue;
+      if (line.empty() || take_histogram(line)) continue;
       object = Json::parse(line, nullptr, false);
       if (object.is_object()) return true;
       problem(fmt::format("byte {}: a line is no JSON object", lines_->line_at()));
@@ -260,21 +271,44 @@ class JsonReader final : public RecordReader {
           if (one.is_string()) list->push_back(one.get<std::string>());
   }
 
-  // Each reading ends with its text.
+  // As JsonWriter has written it: megabytes, which no object is made of in memory.
+  bool take_histogram(std::string_view line) {
+    if (!line.starts_with(kHistogramLine) || !line.ends_with('}')) return false;
+    line.remove_prefix(kHistogramLine.size());
+    line.remove_suffix(1);
+    if (!line.starts_with('{') || !Json::accept(line)) return false;
+    keep_histogram(std::string(line));
+    return true;
+  }
+
   void read_histogram(const Json& object) {
-    auto& all = metadata_.histograms;
     const auto table = object.find("histogram");
-    const std::string text = table != object.end() && table->is_object()
-                                 ? table->dump(-1, ' ', false, Json::error_handler_t::replace)
-                                 : text_or(object, "text");
-    if (text.empty()) return;
-    if (!budget_.keep(text.size()))
-      return problem(fmt::format("byte {}: a histogram is left out: {}", lines_->line_at(), budget_.keep_text()));
-    if (all.empty() || !all.back().text.empty()) all.emplace_back();
-    if (table != object.end())
-      all.back().objects.push_back(text);
+    if (table != object.end() && table->is_object())
+      keep_histogram(table->dump(-1, ' ', false, Json::error_handler_t::replace));
     else
-      all.back().text = text;
+      keep_histogram_text(text_or(object, "text"));
+  }
+
+  void keep_histogram(std::string object) {
+    if (take_histogram_) return take_histogram_(std::move(object));
+    if (HistogramReading* reading = reading_for(object)) reading->objects.push_back(std::move(object));
+  }
+
+  // Ends its reading.
+  void keep_histogram_text(std::string text) {
+    if (text.empty() || take_histogram_) return;
+    if (HistogramReading* reading = reading_for(text)) reading->text = std::move(text);
+  }
+
+  // nullptr: there is no room for `text`.
+  HistogramReading* reading_for(const std::string& text) {
+    auto& all = metadata_.histograms;
+    if (!budget_.keep(text.size())) {
+      problem(fmt::format("byte {}: a histogram is left out: {}", lines_->line_at(), budget_.keep_text()));
+      return nullptr;
+    }
+    if (all.empty() || !all.back().text.empty()) all.emplace_back();
+    return &all.back();
   }
 
   void read_end(const Json& object) {
@@ -378,7 +412,7 @@ class JsonReader final : public RecordReader {
 
   ReadBudget budget_;
   std::unique_ptr<LineSource> lines_;
-  bool is_live_;  // header and formats come among the records
+  TakeHistogram take_histogram_;  // nullptr: the metadata keeps them
   Metadata metadata_;
   std::unordered_map<std::string, std::uint32_t> instances_;  // as TypedRecord::instance, by name
   std::unordered_map<std::string, const EventFormat*> by_name_;
@@ -397,15 +431,15 @@ bool is_json_recording(std::string_view first_bytes) { return first_bytes.starts
 Result<std::unique_ptr<RecordReader>> open_json_recording(const std::string& path) {
   auto file = KEVT_TRY(InputFile::open(path));
   const std::uint64_t bytes = file.data_bytes();
-  auto reader = std::make_unique<JsonReader>(std::make_unique<FileLines>(std::move(file)), bytes, false);
+  auto reader = std::make_unique<JsonReader>(std::make_unique<FileLines>(std::move(file)), bytes);
   if (auto opened = reader->open(); !opened)
     return std::unexpected(std::move(opened.error()).while_doing("reading " + path));
   return reader;
 }
 
-std::unique_ptr<RecordReader> follow_json(std::unique_ptr<LineSource> lines) {
+std::unique_ptr<RecordReader> follow_json(std::unique_ptr<LineSource> lines, TakeHistogram take_histogram) {
   constexpr std::uint64_t kNoEnd = std::uint64_t{1} << 40;
-  return std::make_unique<JsonReader>(std::move(lines), kNoEnd, true);
+  return std::make_unique<JsonReader>(std::move(lines), kNoEnd, std::move(take_histogram));
 }
 
 }  // namespace kevt::record

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -25,7 +26,10 @@ class LineSource {
 bool is_json_recording(std::string_view first_bytes);
 // Reads up to the first record.
 Result<std::unique_ptr<RecordReader>> open_json_recording(const std::string& path);
-// Reads what comes: next() is false while there is no whole record, and may be asked again. The metadata grows.
-std::unique_ptr<RecordReader> follow_json(std::unique_ptr<LineSource> lines);
+// What takes a histogram, as JSON in one line (docs/histograms.md, "For other programs").
+using TakeHistogram = std::function<void(std::string object)>;
+// Reads what comes: next() is false while there is no whole record, and may be asked again. The metadata grows, but for
+// histograms, which go to `take_histogram` between the records before and behind them.
+std::unique_ptr<RecordReader> follow_json(std::unique_ptr<LineSource> lines, TakeHistogram take_histogram);
 
 }  // namespace kevt::record

@@ -1,5 +1,5 @@
-// {"v":1,"type":"header",…}  {"v":1,"type":"format",…} for every event, {"v":1,"type":"event",…} for every record, and
-// at the end {"v":1,"type":"histogram",…} for every histogram and {"v":1,"type":"end",…} with the totals. Addresses of
+// {"v":1,"type":"header",…}  {"v":1,"type":"format",…} for every event, {"v":1,"type":"event",…} for every record,
+// {"v":1,"type":"histogram",…} for every histogram, and at the end {"v":1,"type":"end",…} with the totals. Addresses of
 // probes are numbers among the fields, and symbols as "ip" and "func" beside them, so that a reader needs no other
 // file. Texts that are no UTF-8 stand a second time, as hex, in "bytes".
 #include "tracefs-compat/record/formats/json_writer.h"
@@ -55,14 +55,12 @@ void append_header(const Metadata& metadata, std::string& out) {
   }
 }
 
-void append_readings(const Metadata& metadata, std::string& out) {
-  for (const HistogramReading& reading : metadata.histograms) {
-    for (const std::string& object : reading.objects)  // of a file it may be anything
-      if (nlohmann::json::accept(object)) out += R"({"v":1,"type":"histogram","histogram":)" + object + "}\n";
-    out += R"({"v":1,"type":"histogram_text")";
-    append_member("text", reading.text, out);
-    out += "}\n";
-  }
+void append_reading(const HistogramReading& reading, std::string& out) {
+  for (const std::string& object : reading.objects)  // of a file it may be anything
+    if (nlohmann::json::accept(object)) out += R"({"v":1,"type":"histogram","histogram":)" + object + "}\n";
+  out += R"({"v":1,"type":"histogram_text")";
+  append_member("text", reading.text, out);
+  out += "}\n";
 }
 
 // The frames of a stack, innermost first.
@@ -141,9 +139,14 @@ Result<void> JsonWriter::add(const TypedRecord& record) {
   return file_.flush_if_long();
 }
 
+bool JsonWriter::add_histograms(const HistogramReading& reading) {
+  append_reading(reading, file_.buffer());
+  return true;
+}
+
 Result<void> JsonWriter::finish() {
   std::string& out = file_.buffer();
-  append_readings(metadata_, out);
+  for (const HistogramReading& reading : metadata_.histograms) append_reading(reading, out);
   fmt::format_to(std::back_inserter(out), R"({{"v":1,"type":"end","events":{},"totals":{{)", events_);
   for (std::size_t i = 0; i < metadata_.totals.size(); ++i) {
     const EventTotals& one = metadata_.totals[i];

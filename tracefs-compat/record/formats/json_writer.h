@@ -12,6 +12,7 @@ class JsonWriter final : public RecordWriter {
  public:
   JsonWriter(OutputFile file, const Metadata& metadata);
   Result<void> add(const TypedRecord& record) override;
+  bool add_histograms(const HistogramReading& reading) override;
   Result<void> flush() override { return file_.flush(); }
   Result<void> finish() override;
   std::uint64_t bytes() const override { return file_.written(); }

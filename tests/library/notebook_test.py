@@ -1,0 +1,31 @@
+"""The example notebook, run headless by Jupyter: each cell without an error, and with the numbers that it is for."""
+import os
+import unittest
+
+import nbclient
+import nbformat
+
+NOTEBOOK = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../examples/library/allocations.ipynb")
+
+
+def text_of(cell):
+    return "".join(one.get("text", "") for one in cell.outputs)
+
+
+class Notebook(unittest.TestCase):
+    def test_it_runs(self):
+        notebook = nbformat.read(NOTEBOOK, as_version=4)
+        nbformat.validate(notebook)
+        nbclient.NotebookClient(notebook, timeout=120, kernel_name="python3").execute()
+        _, records, histogram, spans, mistake = [cell for cell in notebook.cells if cell.cell_type == "code"]
+        self.assertRegex(text_of(records), r"^\d+ files, the last of them: /")
+        self.assertRegex(text_of(records), r"Counts\(hits=(\d+), recorded=\1, aggregated=0, filtered=0, lost=0, missed=0\)")
+        self.assertRegex(text_of(histogram), r"^\d{3,} calls of malloc; \{'keys': \{\}, 'p50': \d+")
+        self.assertIn("up to 32</td>", histogram.outputs[-1].data["text/html"])
+        self.assertRegex(text_of(spans), r"^0\.0 s to 0\.[2-9] s: \d+ calls, [\d,]+ bytes\n")
+        self.assertGreater(len(text_of(spans).splitlines()), 2)
+        self.assertIn("open65", text_of(mistake))
+
+
+if __name__ == "__main__":
+    unittest.main(verbosity=2)
