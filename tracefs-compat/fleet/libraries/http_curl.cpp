@@ -2,6 +2,7 @@
 #include "tracefs-compat/fleet/libraries/http_curl.h"
 
 #include <curl/curl.h>
+#include <unistd.h>
 
 #include <array>
 #include <cerrno>
@@ -29,6 +30,17 @@ std::size_t take_bytes(char* bytes, std::size_t, std::size_t count, void* user) 
 // libcurl asks about once a second, and more often while bytes come.
 int look_for_stop(void* user, curl_off_t, curl_off_t, curl_off_t, curl_off_t) {
   return static_cast<const HttpRequest*>(user)->is_stopped() ? 1 : 0;
+}
+
+// The list of those who may sign certificates, where this machine has none at the place that libcurl was built with: a
+// kevtrace built on Debian runs on other Linux, too. Empty: it has one there. The places are those that Go knows
+// (crypto/x509).
+std::string find_list_of_other_linux() {
+  const char* built_in = curl_version_info(CURLVERSION_NOW)->cainfo;
+  if (built_in == nullptr || access(built_in, R_OK) == 0) return {};
+  for (const char* place : {"/etc/pki/tls/certs/ca-bundle.crt", "/etc/ssl/ca-bundle.pem", "/etc/ssl/cert.pem"})
+    if (access(place, R_OK) == 0) return place;
+  return {};
 }
 
 class CurlClient final : public HttpClient {
@@ -93,7 +105,7 @@ class CurlClient final : public HttpClient {
       set(CURLOPT_NOPROGRESS, 0L);
     }
     set(CURLOPT_SSLVERSION, static_cast<long>(CURL_SSLVERSION_TLSv1_3));
-    set_text(CURLOPT_CAINFO, keys_.ca);
+    set_text(CURLOPT_CAINFO, keys_.ca.empty() ? machine_ca_ : keys_.ca);
     if (!keys_.ca.empty()) set(CURLOPT_CAPATH, static_cast<const char*>(nullptr));  // in place of the machine's list
     set_text(CURLOPT_SSLCERT, keys_.cert);
     set_text(CURLOPT_SSLKEY, keys_.key);
@@ -102,6 +114,7 @@ class CurlClient final : public HttpClient {
   }
 
   HttpKeys keys_;
+  std::string machine_ca_ = find_list_of_other_linux();  // where `keys_` names none
   CURL* curl_;
   curl_slist* headers_ = nullptr;
 };
