@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cmath>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -22,6 +23,7 @@
 
 #include "common/kevtrace_child.h"
 #include "tracefs-compat/record/formats/json_reader.h"
+#include "tracefs-compat/record/histogram_object.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace {
@@ -96,16 +98,10 @@ Result guarded(Result otherwise, Do what) noexcept {
   return otherwise;
 }
 
-bool is_histogram(std::string_view trigger) {
-  trigger.remove_prefix(std::min(trigger.find(':'), trigger.size() - 1) + 1);
-  trigger.remove_prefix(std::min(trigger.find_first_not_of(' '), trigger.size()));
-  return trigger.starts_with("hist:");
-}
-
 bool has_histograms(const kevtrace_run_options& options) {
   if (options.histograms != nullptr && *options.histograms != nullptr) return true;
   for (const char* const* one = options.triggers; one != nullptr && *one != nullptr; ++one)
-    if (**one != '\0' && is_histogram(*one)) return true;
+    if (std::string_view(*one).contains("hist:")) return true;
   return false;
 }
 
@@ -118,6 +114,16 @@ bool take_options(const kevtrace_run_options& given, kevtrace_run_options& optio
   if (std::any_of(bytes + known, bytes + given.size, [](unsigned char byte) { return byte != 0; })) return false;
   std::memcpy(&options, &given, known);
   return true;
+}
+
+bool is_time(double seconds) { return seconds >= 0 && std::isfinite(seconds); }
+
+// Why options cannot be taken; empty: they can, and are in `options`.
+std::string why_not(const kevtrace_run_options& given, kevtrace_run_options& options) {
+  if (!take_options(given, options)) return "the options are those of another version";
+  if (options.pid != 0 && options.command != nullptr) return "`pid` and `command` exclude each other";
+  if (!is_time(options.seconds) || !is_time(options.interval)) return "`seconds` and `interval` are seconds, 0 or more";
+  return "";
 }
 
 // Runs the program to its end. Its standard output, or nullopt: it could not be run.
@@ -172,7 +178,7 @@ class ChildLines final : public kevt::record::LineSource {
   bool is_held = false;  // what follows waits
 
  private:
-  static constexpr std::size_t kLongest = 512 << 20;  // a histogram may have millions of keys
+  static constexpr std::size_t kLongest = kevt::record::kMostHistogramBytes + 1024;
   kevt::KevtraceChild& child_;
   std::string text_;
   std::size_t at_ = 0, searched_ = 0;  // so many bytes from `at_` on have no end of a line
@@ -187,7 +193,8 @@ struct kevtrace_reader {
   library::ChildLines* lines = nullptr;  // of the child, owned by `records`
   std::unique_ptr<record::RecordReader> records;
   record::TypedRecord record;
-  std::string event, comm, histogram;
+  std::string event, comm;
+  std::optional<std::string> histogram;
   mutable std::string messages;
   std::string why;      // tracing failed, where kevtrace said nothing
   bool stands = false;  // on a record
@@ -208,17 +215,17 @@ struct kevtrace_reader {
   kevtrace_next_result advance() {
     stands = false;
     if (lines != nullptr) lines->is_held = false;
-    histogram.clear();
+    histogram.reset();
     if (records->next(record)) {
       event = record.event->system + "/" + record.event->name;
       comm = record.comm;
-      histogram.clear();  // one that was not wanted
+      histogram.reset();  // one that was not wanted
       stands = true;
       return KEVTRACE_RECORD;
     }
-    if (!wants_histograms) histogram.clear();
+    if (!wants_histograms) histogram.reset();
     if (wants_histograms && !child) take_histogram_of_recording();
-    return histogram.empty() ? KEVTRACE_NOTHING : KEVTRACE_HISTOGRAM;
+    return histogram ? KEVTRACE_HISTOGRAM : KEVTRACE_NOTHING;
   }
   void take_histogram_of_recording() {
     const auto& all = records->metadata().histograms;
@@ -240,8 +247,8 @@ struct kevtrace_reader {
     const bool is_good =
         is_of_fleet ? child->status() == 0
         : child     ? !records->metadata().totals.empty() || (child->was_stopped() && child->status() == kInterrupted)
-                    : records->problems().empty();
-    if (is_good) return KEVTRACE_END;
+                    : true;
+    if (is_good && records->problems().empty()) return KEVTRACE_END;
     if (child && child->messages().empty()) why = fmt::format("kevtrace has ended with status {}\n", child->status());
     return KEVTRACE_FAILED;
   }
@@ -294,9 +301,7 @@ const char* kevtrace_failure(void) { return is_out_of_memory ? "out of memory" :
 kevtrace_reader* kevtrace_run(const kevtrace_run_options* given) {
   return guarded(static_cast<kevtrace_reader*>(nullptr), [&]() -> kevtrace_reader* {
     kevtrace_run_options options{};
-    failure = !take_options(*given, options)                   ? "the options are those of another version"
-              : options.pid != 0 && options.command != nullptr ? "`pid` and `command` exclude each other"
-                                                               : "";
+    failure = why_not(*given, options);
     if (!failure.empty()) return nullptr;
     auto child = Child::start(program(), words_of(options), "", true);
     if (!child) {
@@ -338,15 +343,15 @@ int kevtrace_next(kevtrace_reader* reader, int timeout_ms) {
       }
       const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - Clock::now()).count();
       const bool is_late = timeout_ms >= 0 && left <= 0;
-      const bool any = reader->child->wait(timeout_ms < 0 ? -1 : is_late ? 0 : static_cast<int>(left));
-      if (!any && is_late) return KEVTRACE_NOTHING;
+      reader->child->wait(timeout_ms < 0 ? -1 : is_late ? 0 : static_cast<int>(left));
+      if (is_late) return KEVTRACE_NOTHING;
     }
   });
 }
 
 void kevtrace_want_histograms(kevtrace_reader* reader) { reader->wants_histograms = true; }
 const char* kevtrace_histogram(const kevtrace_reader* reader) {
-  return reader->histogram.empty() ? nullptr : reader->histogram.c_str();
+  return reader->histogram ? reader->histogram->c_str() : nullptr;
 }
 
 int kevtrace_status(const kevtrace_reader* reader) { return reader->child ? reader->child->status() : -1; }
@@ -359,8 +364,8 @@ void kevtrace_close(kevtrace_reader* reader) { delete reader; }
 const char* kevtrace_messages(const kevtrace_reader* reader) {
   return guarded("", [&] {
     if (reader->child && !reader->why.empty()) return reader->why.c_str();
-    if (reader->child) return reader->child->messages().c_str();
-    reader->messages.clear();
+    if (reader->child && reader->records->problems().empty()) return reader->child->messages().c_str();
+    reader->messages = reader->child ? reader->child->messages() : "";
     for (const std::string& one : reader->records->problems()) reader->messages += one + "\n";
     return reader->messages.c_str();
   });

@@ -112,7 +112,8 @@ KEVTRACE_API int kevtrace_next(kevtrace_reader* reader, int timeout_ms);
 KEVTRACE_API void kevtrace_want_histograms(kevtrace_reader* reader);
 /*
  * The histogram that the reader stands on, as a JSON object in one line: its event, trigger, span of time and rows
- * (docs/histograms.md, "For other programs"). NULL: the reader stands on none. Lives until the next kevtrace_next().
+ * (docs/histograms.md, "For other programs"). Of a file the object is as the file has it, which may be anybody's: with
+ * any members, of 32 levels at most. NULL: the reader stands on none. Lives until the next kevtrace_next().
  */
 KEVTRACE_API const char* kevtrace_histogram(const kevtrace_reader* reader);
 /* The exit status of kevtrace once the end has come, which is the command's if there is one; -1 before, or a

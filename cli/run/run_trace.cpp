@@ -255,6 +255,9 @@ void RunTrace::end_interval() {
 void RunTrace::print_interval() {
   for (std::size_t i = 0; i < interval_texts_.size(); ++i) histograms_.print(interval_texts_[i], outputs_[i]);
   interval_texts_.clear();
+  for (InstanceOutput& one : outputs_)
+    if (one.recorder()) one.recorder()->write_histograms();
+  flush(Which::All);
   write(Round::Running);
   std::fflush(stdout);  // where a recording is made, tables go there
   written_counts_.note_intervals(intervals_);
@@ -368,11 +371,14 @@ void RunTrace::take_over() {
     InstanceOutput& one = outputs_[i];
     const bool is_written = !is_in_memory(one);
     written_counts_.take_over(i, is_written);
-    if (is_written && one.recorder() && !one.is_closed() && is_file(one.file())) go_on_beside(i);
+    if (is_written && one.recorder() && !one.is_closed())
+      is_file(one.file()) ? go_on_beside(i) : one.recorder()->go_on_behind_another();
     here += one.taken();
   }
   taken_before_ = std::max(written_counts_.taken(), here) - here;
-  if (written_counts_.intervals() < intervals_) print_interval();
+  if (written_counts_.intervals() < intervals_) return print_interval();
+  for (InstanceOutput& one : outputs_)  // the other process has written them
+    if (one.recorder()) one.recorder()->forget_histograms();
 }
 
 void RunTrace::go_on() {

@@ -248,12 +248,13 @@ void Recorder::go_on_from(const Recorder& other) {
   metadata_.histograms = other.metadata_.histograms;
   histogram_bytes_ = other.histogram_bytes_;
   histograms_left_out_ = other.histograms_left_out_;
+  unwritten_ = other.unwritten_;
   metadata_.comms.insert(other.metadata_.comms.begin(), other.metadata_.comms.end());
   metadata_.process_of.insert(other.metadata_.process_of.begin(), other.metadata_.process_of.end());
 }
 
 void Recorder::add_histograms(record::HistogramReading reading) {
-  if (writer_->add_histograms(reading)) return;
+  if (writer_->takes_histograms()) return unwritten_.push_back(std::move(reading));
   const auto bytes_of = [](const record::HistogramReading& one) {
     std::size_t bytes = one.text.size();
     for (const std::string& object : one.objects) bytes += object.size();
@@ -351,7 +352,13 @@ void Recorder::add_totals() {
   }
 }
 
+void Recorder::write_histograms() {
+  for (const record::HistogramReading& one : unwritten_) writer_->add_histograms(one);
+  unwritten_.clear();
+}
+
 Result<void> Recorder::finish() {
+  write_histograms();
   add_totals();
   return writer_->finish();
 }

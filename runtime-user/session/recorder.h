@@ -48,9 +48,13 @@ class Recorder {
   // Adds the stack of the record `of`, which is the last one given.
   Result<void> give_stack(engine::TracedTarget& target, const runtime::Record& of,
                           std::span<const std::uint64_t> frames);
-  // Adds what histograms have counted since the last call. Where the writer writes them at the end (trace.dat), the
-  // newest 16 MiB of them are kept.
+  // Takes what histograms have counted since the last call. Where the writer writes them at the end (trace.dat), the
+  // newest 16 MiB of them are kept; else write_histograms() or finish() writes them, or they are forgotten: a copy of
+  // this process writes what was taken before the copy was made, and not written yet.
   void add_histograms(record::HistogramReading reading);
+  void write_histograms();
+  void forget_histograms() { unwritten_.clear(); }
+  void go_on_behind_another() { writer_->go_on_behind_another(); }
   std::size_t histograms_left_out() const { return histograms_left_out_; }
   // What the writer would have counted instead of recorded: triggers by event. Empty: it needs records.
   struct CountTrigger {
@@ -110,6 +114,7 @@ class Recorder {
   const record::EventFormat* stack_format_ = nullptr;
   std::set<std::pair<const engine::TracedTarget*, std::uint64_t>> seen_;  // addresses that were looked up
   std::vector<std::uint8_t> stack_;
+  std::vector<record::HistogramReading> unwritten_;
   std::size_t histogram_bytes_ = 0, histograms_left_out_ = 0;
   std::uint64_t counted_ = 0;  // hits of give_counts()
   std::int32_t last_pid_ = -1;

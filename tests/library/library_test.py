@@ -150,8 +150,8 @@ class Python(unittest.TestCase):
                     self.assertEqual([r.i for r in reader], [])
             steps.step(0, 3)
 
-    def run_python(self, text, seconds=60):
-        return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=seconds)
+    def run_python(self, text, seconds=60, env=None):
+        return subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=seconds, env={**os.environ, **(env or {})})
 
     def test_callers_that_do_not_wait_for_their_children(self):
         done = self.run_python(f"import signal, kevtrace\nsignal.signal(signal.SIGCHLD, signal.SIG_IGN)\nwith kevtrace.run({AREA!r}, command=[{LINES!r}, '5']) as r: print([x.width for x in r], r.status)")
@@ -186,6 +186,9 @@ except ValueError as e: print(e)
     def test_options_that_cannot_be_taken(self):
         with self.assertRaisesRegex(kevtrace.Error, "exclude each other"):
             kevtrace.run("p:a libc:read", pid=1, command=["/bin/true"])
+        for words in (dict(interval=-1), dict(interval=float("nan")), dict(seconds=float("inf"))):
+            with self.assertRaisesRegex(kevtrace.Error, "are seconds, 0 or more"):
+                kevtrace.run("p:a libc:read", pid=1, **words)
         with self.assertRaises(ValueError):
             kevtrace.check("p:x vfs_read\0 a=%zz")
 
@@ -328,15 +331,62 @@ except ValueError as e: print(e)
             script = os.path.join(folder, "s.kev")
             with open(script, "w", encoding="ascii") as file:
                 file.write(f"{AREA}\n  trigger hist:keys=width\n")
+            with kevtrace.run(script=script, command=[LINES, "2"]) as reader:
+                reader.want_histograms()
+                self.assertEqual([type(one).__name__ for one in reader], ["Record", "Record", "Histogram"])
             done = self.run_python(f"import kevtrace\nfor r in kevtrace.run(script={script!r}, command=[{LINES!r}, '2']): print(type(r).__name__)")
             own = subprocess.run([LINES, "2"], capture_output=True, text=True, check=True).stdout.splitlines()
             self.assertEqual(sorted(done.stdout.splitlines()), sorted(own + ["Record"] * 2), "no table is printed")
 
+    def test_hist_triggers_in_every_spelling(self):
+        for trigger in ("area: hist:keys=width", "uprobes:area: hist:keys=width", "area:\thist:keys=width", "area:hist:keys=width"):
+            with self.subTest(trigger):
+                with kevtrace.run(AREA, triggers=trigger, command=[LINES, "1"]) as reader:
+                    self.assertEqual([type(one).__name__ for one in reader], ["Record", "Histogram"])
+
+    def test_keys_without_room_and_without_rows(self):
+        many = ["/usr/bin/python3", "-c", "import ctypes\nm = ctypes.CDLL(None).malloc\nfor i in range(1000): m(i + 1000000)"]
+        wanted = ["malloc: keys=size:size=128:drop if size >= 1000000", "malloc: keys=size:top=3 if size >= 1000000"]
+        with kevtrace.run("p:malloc libc:malloc size=%di:u64", histograms=wanted, command=many) as reader:
+            full, top = list(reader)
+        self.assertEqual((sum(row.hits for row in full.rows), full.others_at_most), (full.hits, None))
+        self.assertEqual(full.hits + full.dropped, top.hits)
+        self.assertEqual(len(top.rows), 3)
+        self.assertGreaterEqual(top.others_at_most, 1)
+
+    def test_histograms_of_somebodys_file(self):
+        """Whatever stands there: a word about it; never another exception, or one of the process."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.json")
+            subprocess.run([KEVTRACE, "-q", "run", "-o", path, "-e", AREA, "--hist", "area: keys=width", "--hist-output", "/dev/null", "--", LINES, "1"],
+                           check=True, stdout=subprocess.DEVNULL)
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+            mine = re.search(r'^\{"v":1,"type":"histogram","histogram":(.*)\}$', text, re.MULTILINE)[1]
+            deep = "[" * 400000 + "]" * 400000
+            for other, words in (('{"a":1}', "none of kevtrace's: KeyError"), ('{"event":1}', "none of kevtrace's"), ("[]", None), ('{"a":' + deep + "}", "too many levels"),
+                                 ('{"a":1}\0x', "no JSON object"), ('{"rows":' + "[" * 3000000, "no JSON object")):
+                with self.subTest(other[:20]):
+                    with open(path, "w", encoding="utf-8") as file:
+                        file.write(text.replace(mine, other))
+                    with kevtrace.open(path, histograms=True) as reader:
+                        if words is None:
+                            self.assertEqual(list(reader), [])
+                        else:
+                            with self.assertRaisesRegex(kevtrace.Error, words):
+                                list(reader)
+            with open(path, "w", encoding="utf-8") as file:  # as another tool may write it
+                file.write(text.replace('"type":"histogram","histogram"', '"type": "histogram", "histogram"').replace(mine, mine.replace("area", "ä")))
+            with kevtrace.open(path, histograms=True) as reader:
+                self.assertEqual([one.event for one in reader], ["uprobes/ä"])
+            done = self.run_python(f"import kevtrace\nprint(ascii([h.event for h in kevtrace.open({path!r}, histograms=True)]))", env={"LC_ALL": "POSIX", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"})
+            self.assertEqual(done.stdout, "['uprobes/\\xe4']\n", done.stderr)
+
     def test_options_of_an_earlier_version(self):
         """A caller that was compiled when there were no histograms gives a shorter structure."""
         from kevtrace import _library, _reader  # pylint: disable=import-outside-toplevel
-        options = _library.RunOptions(size=_library.RunOptions.histograms.offset, definitions=_reader._list(AREA), command=_reader._list([LINES, "1"]))
-        options.interval = -1  # what lies behind is not read
+        options = _library.RunOptions(size=_library.RunOptions.histograms.offset, definitions=_reader._list(AREA), command=_reader._list([LINES, "1"]),
+                                      histograms=_reader._list("area: keys=width"), interval=-1)  # what lies behind is not read
         with _reader.Reader(_library.library.kevtrace_run(options)) as reader:
             self.assertEqual([r.fields for r in reader], VALUES[:1])
         options.size -= 1

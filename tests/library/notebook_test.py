@@ -1,5 +1,6 @@
 """The example notebook, run headless by Jupyter: each cell without an error, and with the numbers that it is for."""
 import os
+import re
 import unittest
 
 import nbclient
@@ -22,8 +23,9 @@ class Notebook(unittest.TestCase):
         self.assertRegex(text_of(records), r"Counts\(hits=(\d+), recorded=\1, aggregated=0, filtered=0, lost=0, missed=0\)")
         self.assertRegex(text_of(histogram), r"^\d{3,} calls of malloc; \{'keys': \{\}, 'p50': \d+")
         self.assertIn("up to 32</td>", histogram.outputs[-1].data["text/html"])
-        self.assertRegex(text_of(spans), r"^0\.0 s to 0\.[2-9] s: \d+ calls, [\d,]+ bytes\n")
-        self.assertGreater(len(text_of(spans).splitlines()), 2)
+        told = [re.fullmatch(r"(\d+\.\d) s to (\d+\.\d) s: (\d+) calls, [\d,]+ bytes", line).groups() for line in text_of(spans).splitlines()]
+        self.assertEqual([begin for begin, _, _ in told], ["0.0", *(end for _, end, _ in told[:-1])])
+        self.assertGreater(sum(int(calls) for _, _, calls in told), 0)
         self.assertIn("open65", text_of(mistake))
 
 

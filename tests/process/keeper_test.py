@@ -161,6 +161,12 @@ class Killed(ProcessTest):
         self.assertEqual(sum(hits_of(self.said("out"))), aggregated)
         self.assertEqual(sum(hits_of(self.report("x.rest.dat"))), aggregated)
 
+    def test_intervals_in_ndjson(self):
+        """The tables of intervals that had ended are in the recording, the others in the one that goes on: none in both."""
+        _, _, aggregated, _, lost, _ = self.killed("-e", STEP, "--interval", "0.02", "--hist", "step: keys=common_type", "-o", "x.json")["step"]
+        self.assertEqual(aggregated + lost, ALL)
+        self.assertEqual(sum(hits_of(self.report("x.json"))) + sum(hits_of(self.report("x.rest.json"))), aggregated)
+
     def test_what_is_written_at_the_end_alone(self):
         _, recorded, _, _, lost, _ = self.killed("-e", STEP, "--stack", "-f", "folded", "-o", "x.folded", "-c", str(2 * ALL))["step"]
         self.assertEqual(recorded + lost, ALL)

@@ -21,6 +21,8 @@
 #include <charconv>
 #include <map>
 
+#include "tracefs-compat/record/histogram_object.h"
+
 namespace kevt::record {
 namespace {
 
@@ -117,6 +119,7 @@ std::string in_its_lines(std::string_view line) {
 
 void read_histogram(std::string_view word, std::string_view line, Metadata& metadata) {
   auto& all = metadata.histograms;
+  if (word == "histogram" && !is_histogram_object(line)) return;
   if (all.empty() || !all.back().text.empty()) all.emplace_back();
   if (word == "histogram")
     all.back().objects.emplace_back(line);

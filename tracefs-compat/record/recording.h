@@ -181,8 +181,12 @@ class RecordWriter {
   virtual ~RecordWriter() = default;
   // Records of one CPU come in their order. `record.event` is one of the metadata's formats.
   virtual Result<void> add(const TypedRecord& record) = 0;
-  // What histograms have counted in a span of the run, among the records. False: the metadata keeps it until finish().
-  virtual bool add_histograms(const HistogramReading&) { return false; }
+  // Whether add_histograms() writes what histograms have counted in a span of the run, among the records; else the
+  // metadata keeps it until finish().
+  virtual bool takes_histograms() const { return false; }
+  virtual void add_histograms(const HistogramReading&) {}
+  // Another process has written here before, and may have been killed in the middle.
+  virtual void go_on_behind_another() {}
   // Makes what was added so far readable to others, should nothing more come.
   virtual Result<void> flush() = 0;
   // The rest: what is known only at the end. Nothing may be added behind it.

@@ -69,17 +69,21 @@ class Row(NamedTuple):
 class Histogram:
     """What an event's hits had counted from `start` to `end`, in seconds since tracing began.
 
-    event: "GROUP/EVENT"; trigger: its text; hits, and those `dropped` among them, which are in no row; rows: a list of Row;
-    percentiles: of a `.loglinear` key, a list of dicts.
+    event: "GROUP/EVENT"; trigger: its text; hits: how many were counted; dropped: hits besides, whose keys had no room; rows:
+    a list of Row; others_at_most: of `top=`, no key that has no row has more hits than this, else None; percentiles: of a
+    `.loglinear` key, a list of dicts.
     """
-    __slots__ = ("event", "trigger", "start", "end", "hits", "dropped", "rows", "percentiles")
+    __slots__ = ("event", "trigger", "start", "end", "hits", "dropped", "rows", "others_at_most", "percentiles")
 
     def __init__(self, text):
-        told = json.loads(text)
-        self.event, self.trigger = told["event"].replace(":", "/", 1), told["trigger"]
-        self.start, self.end, self.hits, self.dropped = told.get("from_s"), told.get("to_s"), told["hits"], told["dropped"]
-        self.rows = [Row(row["keys"], row["hitcount"], row["values"], row.get("at_least")) for row in told["rows"]]
-        self.percentiles = told.get("percentiles", [])
+        try:
+            told = json.loads(text)
+            self.event, self.trigger = told["event"].replace(":", "/", 1), told["trigger"]
+            self.start, self.end, self.hits, self.dropped = told.get("from_s"), told.get("to_s"), told["hits"], told["dropped"]
+            self.rows = [Row(row["keys"], row["hitcount"], row["values"], row.get("at_least")) for row in told["rows"]]
+            self.others_at_most, self.percentiles = told.get("others_at_most"), told.get("percentiles", [])
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise Error(f"the recording has a histogram that is none of kevtrace's: {error!r}") from None
 
     def __repr__(self):
         return f"<{self.event} {self.trigger} {self.start} s to {self.end} s: {self.hits} hits, {len(self.rows)} rows>"
@@ -137,6 +141,11 @@ class Reader:
         with self._lock:
             library.kevtrace_stop(self._open())
 
+    def want_histograms(self):
+        """From now on histograms come, too: of a script's triggers, of a recording (behind its records)."""
+        with self._lock:
+            library.kevtrace_want_histograms(self._open())
+
     def fileno(self):
         """For select and asyncio: readable when something has come since next(timeout=…) last gave None."""
         return library.kevtrace_fd(self._open())
@@ -162,7 +171,7 @@ class Reader:
                 if result == RECORD:
                     return self._record()
                 if result == HISTOGRAM:
-                    return Histogram(os.fsdecode(library.kevtrace_histogram(self._handle)))
+                    return Histogram(library.kevtrace_histogram(self._handle))
                 if result != NOTHING:
                     self._take_counts()
                 if result == END:
@@ -227,7 +236,8 @@ def run(definitions=(), *, pid=None, command=None, filters=(), triggers=(), hist
 
     `definitions`, `filters`, `triggers`: one text or several, as for `kevtrace run`; `histograms`: as its `--hist`, "ev:
     keys=fd:vals=want". Histograms come at the end, or each `interval` seconds, and then begin anew; what they count is not
-    recorded. `count`, `seconds`: when tracing ends. `follow`: also programs that these, and what they fork, become by exec.
+    recorded. Those of a script come after want_histograms(). `count`, `seconds`: when tracing ends. `follow`: also programs
+    that these, and what they fork, become by exec.
     """
     options = RunOptions(size=ctypes.sizeof(RunOptions), definitions=_list(definitions), filters=_list(filters), triggers=_list(triggers),
                          script=_bytes(script) if script else None, command=_list(command) if command else None, pid=pid or 0, count=count,
@@ -243,7 +253,7 @@ def open(path, histograms=False):  # noqa: A001: the module's own, as in gzip.op
     """
     reader = Reader(library.kevtrace_open(_bytes(path)))
     if histograms:
-        library.kevtrace_want_histograms(reader._open())
+        reader.want_histograms()
     return reader
 
 

@@ -24,7 +24,7 @@ constexpr std::size_t kStreamHead = 4 + 5 * 8 + 4;
 constexpr std::size_t kPacketBytes = 4096;
 constexpr std::uint32_t kMagic = 0xC1FC1FC1;
 
-std::string quoted(std::string_view text) {
+std::string as_ctf_text(std::string_view text) {
   std::string out = "\"";
   for (char c : text) {
     if (c == '"' || c == '\\') out += '\\';
@@ -120,10 +120,10 @@ std::string ctf_metadata(const Metadata& metadata) {
       "  event.header := struct {{ u32 id; moment timestamp; }};\n"
       "  event.context := struct {{ integer {{ size = 32; align = 8; signed = true; }} _tid; string _comm; }};\n"
       "}};\n",
-      quoted(metadata.host), offset / 1'000'000'000, offset % 1'000'000'000);
+      as_ctf_text(metadata.host), offset / 1'000'000'000, offset % 1'000'000'000);
   for (const EventFormat& event : metadata.formats.all()) {
-    out += fmt::format("event {{ name = {}; id = {}; fields := struct {{\n", quoted(event.system + ":" + event.name),
-                       event.id);
+    out += fmt::format("event {{ name = {}; id = {}; fields := struct {{\n",
+                       as_ctf_text(event.system + ":" + event.name), event.id);
     for (const Field& field : event.fields) out += "  " + declaration(field) + "\n";
     out += "}; };\n";
   }

@@ -1,6 +1,6 @@
 // Objects back to records: a record's bytes are made from its fields by the event's own format, so whatever reads a
 // trace.dat reads this. A line that is no such object is left out and told; lines longer than a mebibyte are none, but
-// for histograms.
+// for histograms as JsonWriter writes them, of which no object is made.
 #include "tracefs-compat/record/formats/json_reader.h"
 
 #include <fmt/format.h>
@@ -13,6 +13,7 @@
 
 #include "common/error.h"
 #include "compiler/model/floating.h"
+#include "tracefs-compat/record/histogram_object.h"
 #include "tracefs-compat/record/input_file.h"
 #include "tracefs-compat/record/metadata_text.h"
 #include "tracefs-compat/record/read_budget.h"
@@ -27,8 +28,8 @@ using Json = nlohmann::json;
 
 // How JsonWriter begins the lines of histograms, and of their texts.
 constexpr std::string_view kHistogramLine = R"({"v":1,"type":"histogram","histogram":)";
-constexpr std::string_view kTextLine = R"({"v":1,"type":"histogram_text",)";
-constexpr std::size_t kMaxLine = 1 << 20, kMaxHistogramLine = 256 << 20;
+constexpr std::string_view kTextLine = R"({"v":1,"type":"histogram_text","text":)";
+constexpr std::size_t kMaxLine = 1 << 20, kMaxHistogramLine = kMostHistogramBytes + kHistogramLine.size() + 1;
 constexpr std::size_t kJsonWindow = 256 << 10;
 constexpr std::size_t kMaxJsonFormats = 65536;
 constexpr std::uint64_t kJsonFormatBytes = 512, kJsonFormatRatio = 6;  // what a format takes in memory
@@ -227,8 +228,8 @@ class JsonReader final : public RecordReader {
     std::string_view line;
     while (lines_->next(line)) {
       if (line.empty() || take_histogram(line)) continue;
-      object = Json::parse(line, nullptr, false);
-      if (object.is_object()) return true;
+      if (line.size() <= kMaxLine) object = Json::parse(line_ = line, nullptr, false);
+      if (line.size() <= kMaxLine && object.is_object()) return true;
       problem(fmt::format("byte {}: a line is no JSON object", lines_->line_at()));
     }
     return false;
@@ -271,37 +272,47 @@ class JsonReader final : public RecordReader {
           if (one.is_string()) list->push_back(one.get<std::string>());
   }
 
-  // As JsonWriter has written it: megabytes, which no object is made of in memory.
+  // As JsonWriter has written it: megabytes, which no object is made of.
   bool take_histogram(std::string_view line) {
-    if (!line.starts_with(kHistogramLine) || !line.ends_with('}')) return false;
-    line.remove_prefix(kHistogramLine.size());
-    line.remove_suffix(1);
-    if (!line.starts_with('{') || !Json::accept(line)) return false;
-    keep_histogram(std::string(line));
+    if (!line.ends_with('}')) return false;
+    std::string_view value = line.substr(0, line.size() - 1);
+    if (value.starts_with(kHistogramLine)) {
+      value.remove_prefix(kHistogramLine.size());
+      if (!is_histogram_object(value)) return false;
+      keep_histogram(value);
+      return true;
+    }
+    if (!value.starts_with(kTextLine)) return false;
+    value.remove_prefix(kTextLine.size());
+    if (take_histogram_) return true;
+    const Json text = value.starts_with('"') ? Json::parse(value, nullptr, false) : Json();
+    if (!text.is_string()) return false;
+    keep_histogram_text(text.get_ref<const std::string&>());
     return true;
   }
 
+  // Of a tool that has other blanks, or the members in another order.
   void read_histogram(const Json& object) {
     const auto table = object.find("histogram");
-    if (table != object.end() && table->is_object())
-      keep_histogram(table->dump(-1, ' ', false, Json::error_handler_t::replace));
-    else
-      keep_histogram_text(text_or(object, "text"));
+    if (table == object.end()) return keep_histogram_text(text_or(object, "text"));
+    if (!is_histogram_object(line_))  // before dump() goes down into it
+      return problem(fmt::format("byte {}: a histogram is left out: it has too many levels", lines_->line_at()));
+    if (table->is_object()) keep_histogram(table->dump(-1, ' ', false, Json::error_handler_t::replace));
   }
 
-  void keep_histogram(std::string object) {
-    if (take_histogram_) return take_histogram_(std::move(object));
-    if (HistogramReading* reading = reading_for(object)) reading->objects.push_back(std::move(object));
+  void keep_histogram(std::string_view object) {
+    if (take_histogram_) return take_histogram_(std::string(object));
+    if (HistogramReading* reading = reading_for(object)) reading->objects.emplace_back(object);
   }
 
   // Ends its reading.
-  void keep_histogram_text(std::string text) {
+  void keep_histogram_text(std::string_view text) {
     if (text.empty() || take_histogram_) return;
-    if (HistogramReading* reading = reading_for(text)) reading->text = std::move(text);
+    if (HistogramReading* reading = reading_for(text)) reading->text = text;
   }
 
   // nullptr: there is no room for `text`.
-  HistogramReading* reading_for(const std::string& text) {
+  HistogramReading* reading_for(std::string_view text) {
     auto& all = metadata_.histograms;
     if (!budget_.keep(text.size())) {
       problem(fmt::format("byte {}: a histogram is left out: {}", lines_->line_at(), budget_.keep_text()));
@@ -412,6 +423,7 @@ class JsonReader final : public RecordReader {
 
   ReadBudget budget_;
   std::unique_ptr<LineSource> lines_;
+  std::string_view line_;         // that the last object was made of
   TakeHistogram take_histogram_;  // nullptr: the metadata keeps them
   Metadata metadata_;
   std::unordered_map<std::string, std::uint32_t> instances_;  // as TypedRecord::instance, by name

@@ -26,7 +26,7 @@ class LineSource {
 bool is_json_recording(std::string_view first_bytes);
 // Reads up to the first record.
 Result<std::unique_ptr<RecordReader>> open_json_recording(const std::string& path);
-// What takes a histogram, as JSON in one line (docs/histograms.md, "For other programs").
+// What takes a histogram, as JSON in one line (histogram_object.h).
 using TakeHistogram = std::function<void(std::string object)>;
 // Reads what comes: next() is false while there is no whole record, and may be asked again. The metadata grows, but for
 // histograms, which go to `take_histogram` between the records before and behind them.

@@ -6,9 +6,8 @@
 
 #include <fmt/format.h>
 
-#include <nlohmann/json.hpp>
-
 #include "tracefs-compat/record/formats/json_text.h"
+#include "tracefs-compat/record/histogram_object.h"
 #include "tracefs-compat/record/print/trace_line.h"
 #include "tracefs-compat/record/recording_formats.h"
 
@@ -57,7 +56,7 @@ void append_header(const Metadata& metadata, std::string& out) {
 
 void append_reading(const HistogramReading& reading, std::string& out) {
   for (const std::string& object : reading.objects)  // of a file it may be anything
-    if (nlohmann::json::accept(object)) out += R"({"v":1,"type":"histogram","histogram":)" + object + "}\n";
+    if (is_histogram_object(object)) out += R"({"v":1,"type":"histogram","histogram":)" + object + "}\n";
   out += R"({"v":1,"type":"histogram_text")";
   append_member("text", reading.text, out);
   out += "}\n";
@@ -139,10 +138,7 @@ Result<void> JsonWriter::add(const TypedRecord& record) {
   return file_.flush_if_long();
 }
 
-bool JsonWriter::add_histograms(const HistogramReading& reading) {
-  append_reading(reading, file_.buffer());
-  return true;
-}
+void JsonWriter::add_histograms(const HistogramReading& reading) { append_reading(reading, file_.buffer()); }
 
 Result<void> JsonWriter::finish() {
   std::string& out = file_.buffer();

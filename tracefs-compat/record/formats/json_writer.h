@@ -12,7 +12,9 @@ class JsonWriter final : public RecordWriter {
  public:
   JsonWriter(OutputFile file, const Metadata& metadata);
   Result<void> add(const TypedRecord& record) override;
-  bool add_histograms(const HistogramReading& reading) override;
+  bool takes_histograms() const override { return true; }
+  void add_histograms(const HistogramReading& reading) override;
+  void go_on_behind_another() override { file_.buffer() += '\n'; }
   Result<void> flush() override { return file_.flush(); }
   Result<void> finish() override;
   std::uint64_t bytes() const override { return file_.written(); }
