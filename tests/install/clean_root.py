@@ -33,14 +33,17 @@ def mirror():
 class CleanRoot(unittest.TestCase):
     """`make_root` makes one at `self.root`; `inside` runs a command there."""
 
-    def setUp(self):
+    @classmethod
+    def setUpClass(cls):
         if os.geteuid() != 0:
-            self.skipTest("only root can make a root")
+            raise unittest.SkipTest("only root can make a root")
         if not shutil.which("mmdebstrap"):
-            self.skipTest("mmdebstrap is not there")
+            raise unittest.SkipTest("mmdebstrap is not there")
         may = run("unshare", "--mount", "--pid", "--fork", "true")
         if may.returncode != 0:
-            self.skipTest(f"namespaces are not allowed here: {may.stderr.strip()}")
+            raise unittest.SkipTest(f"namespaces are not allowed here: {may.stderr.strip()}")
+
+    def setUp(self):
         self.folder = tempfile.mkdtemp(prefix="kevt-root-")
         self.addCleanup(shutil.rmtree, self.folder)
         self.root = os.path.join(self.folder, "root")

@@ -35,6 +35,7 @@ def is_elf(path):
 class Archive(CleanRoot):
     @classmethod
     def setUpClass(cls):
+        super().setUpClass()
         cls.made = tempfile.mkdtemp(prefix="kevt-tar-")
         cls.addClassCleanup(shutil.rmtree, cls.made)
         done = subprocess.run([os.path.join(ROOT, "scripts/tar"), "--build", BUILD, "-o", cls.made], capture_output=True, text=True, timeout=300)
@@ -65,7 +66,12 @@ class Archive(CleanRoot):
         with open(os.path.join(self.root + top, "share/doc/kevtrace/bundled/packages.txt"), encoding="utf-8") as file:
             packages = {line.split()[0] for line in file}
         self.assertLessEqual({"libllvm19", "libstdc++6"}, packages)
-        self.assertLessEqual(packages, set(os.listdir(os.path.join(self.root + top, "share/doc/kevtrace/bundled"))))
+        licences = os.path.join(self.root + top, "share/doc/kevtrace/bundled")
+        self.assertLessEqual(packages, set(os.listdir(licences)))
+        for package in packages:
+            with open(os.path.join(licences, package), encoding="utf-8", errors="replace") as file:
+                for named in re.findall(r"/usr/share/common-licenses/([\w.+-]*\w)", file.read()):
+                    self.assertTrue(os.path.isfile(os.path.join(licences, "common-licenses", named)), f"{package}: {named}")
 
     def check_use(self, top):
         kevtrace = top + "/bin/kevtrace"
