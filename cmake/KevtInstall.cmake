@@ -20,6 +20,8 @@ install(TARGETS kevtrace_exec LIBRARY DESTINATION ${parts} COMPONENT core)
 install(TARGETS kevt_llvm LIBRARY DESTINATION ${parts} COMPONENT compiler)
 install(TARGETS kevt_fleet_parts LIBRARY DESTINATION ${parts} COMPONENT fleet)
 
+install(DIRECTORY ${packaging}/systemd/ DESTINATION lib/systemd/system COMPONENT fleet)
+
 # Manual pages and completions are the program's own words.
 configure_file(${packaging}/install_words.cmake.in ${CMAKE_BINARY_DIR}/install_words.cmake.in @ONLY)
 file(GENERATE OUTPUT ${CMAKE_BINARY_DIR}/$<CONFIG>/install_words.cmake INPUT ${CMAKE_BINARY_DIR}/install_words.cmake.in)

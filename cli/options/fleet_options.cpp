@@ -35,6 +35,11 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
   verb->add_option("--before", fleet.before,
                    "purge: give back the days before this one, 2026-11-01 in UTC, of all hosts")
       ->type_name("DAY");
+  verb->add_option("--older-than", fleet.older_than,
+                   "purge: give back the days that were over so many days ago, by the server's clock")
+      ->type_name("DAYS")
+      ->excludes("--before")
+      ->check(CLI::Range(1u, 10000u).description(""));
   verb->add_option("--on", fleet.on, "run: the hosts, by their labels: role=web, role=web,zone=eu*, host=web1, or *")
       ->type_name("HOSTS");
   verb->add_option("-d,--duration", fleet.seconds, "run: how long hosts trace, a week at most")
@@ -89,6 +94,7 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
     for (const auto& [option, tasks] : {std::pair("--follow", "ship"),
                                         {"--as", "ship, obey"},
                                         {"--before", "purge"},
+                                        {"--older-than", "purge"},
                                         {"--on", "run"},
                                         {"--duration", "run"},
                                         {"--begin-within", "run"},
@@ -101,7 +107,8 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       if (verb->count(option) && !std::string_view(tasks).contains(task))
         throw CLI::ValidationError(option, "belongs to `" + std::string(tasks) + "`");
     if (fleet.remove_after && !fleet.follow) throw CLI::ValidationError("--remove-after", "needs --follow");
-    if (fleet.task == Task::Purge && fleet.before.empty()) throw CLI::RequiredError("--before");
+    if (fleet.task == Task::Purge && fleet.before.empty() && !fleet.older_than)
+      throw CLI::RequiredError("--before or --older-than");
     if (fleet.task == Task::Run && fleet.on.empty()) throw CLI::RequiredError("--on");
   });
   add_footer(

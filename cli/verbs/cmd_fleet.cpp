@@ -180,14 +180,18 @@ int check_balance(Servers& servers, const fleet::Address& address, const FleetOp
 }
 
 int purge(Servers& servers, const FleetOptions& options, const Reporter& report) {
-  const auto day = fleet::parse_day(options.before);
-  if (!day) {
+  const auto written = fleet::parse_day(options.before);
+  if (!written && !options.older_than) {
     report.error(fmt::format("--before: `{}` is no day; write 2026-11-01", options.before));
     return kUsage;
   }
+  const auto purge_of = [&](fleet::Server& server) -> Result<fleet::Purged> {
+    KEVT_TRY(fleet::check_schema(server));
+    const std::uint32_t day = written ? *written : KEVT_TRY(fleet::days_ago(server, *options.older_than));
+    return fleet::purge_before(server, day);
+  };
   for (const auto& server : servers) {
-    auto schema = fleet::check_schema(*server);
-    auto purged = schema ? fleet::purge_before(*server, *day) : std::unexpected(schema.error());
+    const auto purged = purge_of(*server);
     if (!purged) {
       report.error(purged.error());
       return kFailed;

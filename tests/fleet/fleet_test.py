@@ -696,6 +696,23 @@ class FleetTest(FleetCase):
         for wrong in ("2026-02-30", "yesterday", "2026-1-1"):
             self.assertIn("is no day", kevtrace("fleet", "purge", self.address, "--before", wrong, status=2)[1])
 
+    def test_days_of_some_age_are_purged(self):
+        """As a timer does it: by the server's clock, whole days."""
+        kevtrace("fleet", "ship", self.address, self.recording)
+        rows = self.rows()
+        self.assertIn("0 records", kevtrace("fleet", "purge", self.address, "--older-than", "1")[1])
+        table = self.server.ask(f"SELECT name FROM system.tables WHERE database = '{self.database}' AND name LIKE 'event_%' LIMIT 1 FORMAT TSV").strip()
+        columns = self.server.ask(f"SELECT name FROM system.columns WHERE database = '{self.database}' AND table = '{table}' FORMAT TSV").split()
+        for ago in (1, 2, 3):  # a row of each of three days
+            moved = ", ".join(f"(toUInt64(now()) - {ago * 86400}) * 1000000000" if name == "time" else f"toUInt64({ago})" if name == "seq" else name
+                              for name in columns)
+            self.server.ask(f"INSERT INTO {self.database}.{table} SELECT {moved} FROM {self.database}.{table} ORDER BY seq LIMIT 1")
+        self.assertIn("1 records of 1 days", kevtrace("fleet", "purge", self.address, "--older-than", "2")[1])
+        self.assertIn("1 records of 1 days", kevtrace("fleet", "purge", self.address, "--older-than", "1")[1])
+        self.assertLessEqual(rows, self.rows())
+        for words in (["--older-than", "0"], ["--older-than", "2", "--before", "2001-01-01"], []):
+            kevtrace("fleet", "purge", self.address, *words, status=2)
+
     def test_an_older_schema_goes_on(self):
         kevtrace("fleet", "ship", self.address, self.recording)
         self.server.ask(f"DROP TABLE {self.database}.kevt_purged")

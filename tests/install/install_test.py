@@ -117,6 +117,19 @@ class Installed(unittest.TestCase):
             pages = [page.removesuffix(".gz") for page in pages]
             self.assertEqual(run("mandoc", "-T", "lint", "-W", "warning", *pages).stdout, "")
 
+    def test_units(self):
+        """By systemd's own check, beside the units of the machine."""
+        if not shutil.which("systemd-analyze"):
+            self.skipTest("systemd-analyze is not there")
+        self.install("--prefix", "/usr", "--component", "fleet", DESTDIR=self.folder)
+        self.install("--prefix", "/usr", "--component", "core", DESTDIR=self.folder)
+        units = os.path.join(self.folder, "usr/lib/systemd/system")
+        names = os.listdir(units)
+        self.assertEqual(sorted(names), ["kevtrace-obey.service", "kevtrace-purge.service", "kevtrace-purge.timer", "kevtrace-ship.service"])
+        shutil.copytree("/lib/systemd/system", units, symlinks=True, dirs_exist_ok=True)
+        told = run("systemd-analyze", "verify", "--man=no", "--recursive-errors=no", f"--root={self.folder}", *names)
+        self.assertEqual((told.returncode, told.stdout + told.stderr), (0, ""))
+
     def test_packages(self):
         if not shutil.which("dpkg-shlibdeps"):
             self.skipTest("dpkg-shlibdeps is not there")

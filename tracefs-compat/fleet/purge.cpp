@@ -90,6 +90,16 @@ std::optional<std::uint32_t> parse_day(std::string_view text) {
   return date.ok() ? std::optional(year * 10'000 + month * 100 + day) : std::nullopt;
 }
 
+Result<std::uint32_t> days_ago(Server& server, std::uint32_t days) {
+  const std::string answer = KEVT_TRY(server.ask(
+      fmt::format("SELECT toYYYYMMDD(toDateTime(toUInt32(now()) - {}, 'UTC'), 'UTC') AS day FORMAT RowBinary",
+                  std::uint64_t{days} * 86'400)));
+  RowReader rows(answer);
+  const auto day = rows.number<std::uint32_t>();
+  if (!rows.good()) return std::unexpected(Error("the answer of " + server.url() + " makes no sense"));
+  return day;
+}
+
 Result<Purged> purge_before(Server& server, std::uint32_t day) {
   Purged out;
   std::set<std::uint32_t> days = KEVT_TRY(days_of_rollups(server, day));  // an earlier purge may have ended before them

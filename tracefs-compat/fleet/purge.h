@@ -18,6 +18,8 @@ namespace kevt::fleet {
 
 // "2026-11-01", UTC → 20261101; nullopt: no such day.
 std::optional<std::uint32_t> parse_day(std::string_view text);
+// The day that was so many days before the server's present one, UTC.
+Result<std::uint32_t> days_ago(Server& server, std::uint32_t days);
 
 struct Purged {
   std::uint64_t records = 0;
