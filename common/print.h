@@ -43,7 +43,10 @@ void print_to(std::FILE* stream, fmt::format_string<decltype(printable(Controls:
               const Args&... args) {
   [[maybe_unused]] const Controls controls = controls_for(fileno(stream));
   fmt::memory_buffer text;
-  fmt::vformat_to(fmt::appender(text), format, fmt::make_format_args(printable(controls, args)...));
+  const auto append = [&](const auto&... made) {
+    fmt::vformat_to(fmt::appender(text), format, fmt::make_format_args(made...));
+  };
+  append(printable(controls, args)...);
   (void)std::fwrite(text.data(), 1, text.size(), stream);
 }
 

@@ -84,11 +84,11 @@ std::optional<double> fieldNumber(const record::Field& field, std::span<const st
 }
 
 // The window does not wait for libtraceevent: a text by the print fmt is better than a window that hangs.
-static constexpr std::chrono::milliseconds kPatience{500};
+static constexpr std::chrono::milliseconds kTextPatience{500};
 
 RowText::RowText(std::shared_ptr<const record::Metadata> metadata)
     : metadata_(std::move(metadata)), lines_(*metadata_, {.words = record::TraceLines::Words::Plugins}) {
-  lines_.set_patience(kPatience);
+  lines_.set_patience(kTextPatience);
 }
 
 void RowText::setMetadata(std::shared_ptr<const record::Metadata> metadata) {
