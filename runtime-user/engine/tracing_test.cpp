@@ -125,6 +125,21 @@ TEST_F(TracingTest, AFilterIsExchangedWhileItRuns) {
   EXPECT_EQ(counts.filtered, 1u);
 }
 
+TEST_F(TracingTest, ARecordOfAThreadThatWasKilledBeforeItCountedIsNotLost) {
+  define("p:op open64 fd=%di:u32");
+  enable("op");
+  hit("op", 1);
+  target_.runtime().hit_and_be_killed(event("op").id, {.bytes = payload(2), .timestamp_ns = 2000});
+  EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("op")).lost, 1u);  // it is not known yet
+  tracing_.drain();
+  const std::string text = lines();
+  EXPECT_EQ(std::ranges::count(text, '\n'), 2);
+  const auto counts = tracing_.records().counts(tracing_.top(), event("op"));
+  EXPECT_EQ(counts.attempts, 2u);
+  EXPECT_EQ(counts.recorded, 2u);
+  EXPECT_EQ(counts.lost, 0u);
+}
+
 TEST_F(TracingTest, AWrongFilterTurnsFilteringOff) {
   define("p:op open64 fd=%di:u32");
   EXPECT_EQ(filter("op", "fd > 2"), 0);

@@ -251,6 +251,12 @@ void RecordRouter::store_stack(Instance& instance, TraceBuffer& buffer, TracedTa
 runtime::EventCounts RecordRouter::counts(const Instance& instance, const TracedEvent& event) const {
   runtime::EventCounts sum = state_.code.installed().counts(event.id);
   const EventState* one = instance.find_state(event.id);
+  // A thread that was killed between its record and its count has left a record that is there, and no hit that is lost.
+  const std::uint64_t delivered = one ? one->recorded + one->aggregated + one->filtered + one->lost : 0;
+  if (delivered > sum.recorded) {
+    sum.lost -= std::min(sum.lost, delivered - sum.recorded);
+    sum.recorded = delivered;
+  }
   if (event.is_made_by_reader() && one)  // no code counts them
     sum.attempts = one->recorded + one->aggregated + one->filtered + one->lost;
   if (!state_.options.is_tapped || event.is_made_by_reader())

@@ -57,6 +57,15 @@ std::size_t FakeRuntime::hit(std::uint32_t id, const FakeHit& hit) {
   return hits;
 }
 
+void FakeRuntime::hit_and_be_killed(std::uint32_t id, const FakeHit& killed) {
+  hit(id, killed);
+  for (Probe& probe : probes_) {
+    if (probe.id != id || !probe.armed) continue;
+    --probe.counts.recorded;
+    ++probe.counts.lost;
+  }
+}
+
 void FakeRuntime::count(std::uint32_t id, std::vector<std::uint64_t> key, std::uint64_t hits,
                         std::vector<std::uint64_t> sums) {
   for (std::size_t i = 0; i < probes_.size(); ++i) {

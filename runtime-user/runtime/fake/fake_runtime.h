@@ -51,6 +51,8 @@ class FakeRuntime final : public ProbeRuntime {
   // recorded; all are where it is empty.
   std::size_t hit(std::uint32_t id, const FakeHit& hit);
   std::function<bool(const FakeHit&)> is_kept;
+  // The same by a thread that is killed between its record and its count; the process has ended.
+  void hit_and_be_killed(std::uint32_t id, const FakeHit& hit);
   // Counts hits of this event's armed probe in the first of its hit tables, by this key. An empty key: the hits are
   // lost.
   void count(std::uint32_t id, std::vector<std::uint64_t> key, std::uint64_t hits, std::vector<std::uint64_t> sums);
