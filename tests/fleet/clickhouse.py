@@ -148,12 +148,17 @@ class Proxy:
         self.server_port, self.rule, self.bodies = port, rule, []
         self.listening = socket.create_server(("127.0.0.1", 0))
         self.port = self.listening.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
+        self.accepting = threading.Thread(target=self._accept, daemon=True)
+        self.accepting.start()
 
     def address(self, database="kev"):
         return f"ch+http://127.0.0.1:{self.port}/{database}"
 
     def close(self):
+        """Ends the thread first: its accept() may be about to begin, with a descriptor that the next proxy then has."""
+        if self.accepting.is_alive():
+            self.listening.shutdown(socket.SHUT_RDWR)
+            self.accepting.join()
         self.listening.close()
 
     def _accept(self):
