@@ -336,7 +336,8 @@ TEST(CorpusTree, DefinitionsAnswerAsTheKernelDoes) {
       EXPECT_TRUE(result.at("errno") != "" && verdict != "" && listing == wanted) << record.at("text");
       continue;
     }
-    if (!errors.count(verdict == result.at("errno"))) show(record, "errno", result.at("errno"), verdict);
+    if (!errors.count(verdict == result.at("errno").get_ref<const std::string&>()))
+      show(record, "errno", result.at("errno"), verdict);
     if (!listings.count(listing == wanted)) show(record, "listing", wanted, listing);
     const std::string log = newest_entry(tree.read("error_log"));
     if (!logs.count(log == newest_entry(result))) show(record, "error_log", newest_entry(result), log);
@@ -366,9 +367,11 @@ TEST(CorpusTree, FiltersAnswerAsTheKernelDoes) {
     }
     const json& result = record.at("result");
     const std::string verdict = tree.write(file, record.at("text").get<std::string>(), tree::WriteMode::Add);
-    if (!errors.count(verdict == result.at("errno"))) show(record, "errno", result.at("errno"), verdict);
+    if (!errors.count(verdict == result.at("errno").get_ref<const std::string&>()))
+      show(record, "errno", result.at("errno"), verdict);
     const std::string now = tree.read(file);
-    if (!files.count(now == result.at("filter"))) show(record, "filter", result.at("filter"), now);
+    if (!files.count(now == result.at("filter").get_ref<const std::string&>()))
+      show(record, "filter", result.at("filter"), now);
     const std::string log = newest_entry(tree.read("error_log"));
     if (!logs.count(log == newest_entry(result))) show(record, "error_log", newest_entry(result), log);
   }
@@ -407,8 +410,10 @@ TEST(CorpusTree, TriggersAnswerAsTheKernelDoes) {
       EXPECT_EQ(now, before) << record.at("text");
       continue;
     }
-    if (!errors.count(verdict == result.at("errno"))) show(record, "errno", result.at("errno"), verdict);
-    if (!files.count(now == result.at("trigger"))) show(record, "trigger", result.at("trigger"), now);
+    if (!errors.count(verdict == result.at("errno").get_ref<const std::string&>()))
+      show(record, "errno", result.at("errno"), verdict);
+    if (!files.count(now == result.at("trigger").get_ref<const std::string&>()))
+      show(record, "trigger", result.at("trigger"), now);
     if (!logs.count(log == newest_entry(result))) show(record, "error_log", newest_entry(result), log);
   }
   fmt::print("triggers through {}: errno {:.2f} %, file {:.2f} %, error_log {:.2f} % of {}\n", how(), errors.percent(),
