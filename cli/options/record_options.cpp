@@ -239,9 +239,9 @@ examples:
 void add_lat(CLI::App& app, LatOptions& lat, RecordingVerb& out) {
   CLI::App* verb = app.add_subcommand("lat", "the time from one event to another, as percentiles");
   verb->add_option(
-          "START END", lat.words,
+          "START", lat.words,
           "two events, or live two definitions ('p libc:read', 'r libc:read'); then `by` and a field of the first")
-      ->type_name("")
+      ->type_name("END")
       ->required();
   verb->add_option("--key", lat.key,
                    "what a start and its end have in common, instead of the thread: a field, or FIELD=FIELD where the "
