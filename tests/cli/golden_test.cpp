@@ -73,10 +73,17 @@ void replay(const std::string& name) {
   if (update) std::ofstream(path) << written;
 }
 
+// What is wrong with an option, and the layout of help, are in the library's own words.
+void replay_words_of_cli11(const std::string& name) {
+  constexpr std::string_view kVersion = KEVT_CLI11_VERSION;
+  if (!kVersion.starts_with("2.1.")) GTEST_SKIP() << "the golden words are CLI11 2.1's, and this is " << kVersion;
+  replay(name);
+}
+
 TEST(CliGolden, Definitions) { replay("definitions.golden"); }
 TEST(CliGolden, Filters) { replay("filters.golden"); }
-TEST(CliGolden, CommandLine) { replay("command_line.golden"); }
-TEST(CliGolden, Help) { replay("help.golden"); }
+TEST(CliGolden, CommandLine) { replay_words_of_cli11("command_line.golden"); }
+TEST(CliGolden, Help) { replay_words_of_cli11("help.golden"); }
 TEST(CliGolden, Words) { replay("words.golden"); }
 TEST(CliGolden, Explain) { replay("explain.golden"); }
 TEST(CliGolden, Scripts) { replay("scripts.golden"); }

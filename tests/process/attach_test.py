@@ -6,7 +6,7 @@ import subprocess
 import time
 
 from attached import Attached, BACK, STAYS, TOUCH, Target, read, state_of, text_of, wait_until
-from kevtest import FAULT, KEVTRACE, PROGRAMS, TIMEOUT_S, _prepared, main
+from kevtest import FAULT, KEVTRACE, PROGRAMS, PYTHON3, TIMEOUT_S, _prepared, main
 
 SHORT = "p:short stays:touch_short n=%di:s64 s=+0(%si):string"
 HOLD = "r:hold stays:hold_and_throw v=$retval:s32"
@@ -123,7 +123,7 @@ class AttachAndDetach(Attached):
         # The first number of this file is that of the system call a thread is in (proc(5)).
         wait_until(lambda: read(f"/proc/{target.pid}/task/{tid}/syscall").startswith(b"202 "), "it waits")
         self.stop(tracer, [definition])
-        self.assertNotIn(b"kevtrace", read(f"/proc/{target.pid}/maps"))
+        self.assertNotIn(b"memfd:kevtrace", read(f"/proc/{target.pid}/maps"))
         target.tell(b"wake")
         target.expect(b"woken")
         self.assertEqual(target.process.wait(TIMEOUT_S), 0)
@@ -156,7 +156,7 @@ class AttachAndDetach(Attached):
         traced = self.stop(tracer, (HOLD, TOUCH))
         self.assertEqual((traced.accounts["hold"].hits, traced.accounts["hold"].missed), (1, 1))
         after = state_of(target.pid)["maps"]
-        self.assertFalse([line for line in after if any(b"kevtrace" in word for word in line)])
+        self.assertFalse([line for line in after if any(b"memfd:kevtrace" in word for word in line)])
         self.assertEqual(text_of(target.pid, "/"), text)
         self.assertEqual([m for m in before if m not in after and m[2:] != [b"[heap]"]], [])
         target.ask(b"throw", b"caught")
@@ -169,10 +169,10 @@ class AttachAndDetach(Attached):
         target = Target(self, [PYTHON, "-S", "-c", code])
         before = state_of(target.pid)
         for _ in range(2):
-            tracer = self.start([target.pid], "p:get python3.11:PyLong_FromLong")
+            tracer = self.start([target.pid], f"p:get {PYTHON3}:PyLong_FromLong")
             os.kill(target.pid, signal.SIGTRAP)
             self.assertEqual(target.ask(b"x"), [b"1"])
-            self.stop(tracer, ("p:get python3.11:PyLong_FromLong",))
+            self.stop(tracer, (f"p:get {PYTHON3}:PyLong_FromLong",))
             self.assertEqual(state_of(target.pid)[str(target.pid)], before[str(target.pid)])
             os.kill(target.pid, signal.SIGTRAP)
             self.assertEqual(target.ask(b"x"), [b"1"])
@@ -226,7 +226,7 @@ class AttachAndDetach(Attached):
                 "stop = True\nfor t in all: t.join()\nprint('done', flush=True)")
         target = Target(self, [PYTHON, "-S", "-c", code])
         definitions = ("p:open libc:open64 path=+0(%di):string", "r:opened libc:open64 fd=$retval:s32",
-                       "p:long python3.11:PyLong_FromLong v=%di:s64")
+                       f"p:long {PYTHON3}:PyLong_FromLong v=%di:s64")
         before = text_of(target.pid, "/")
         for _ in range(2):
             tracer = self.start([target.pid], *definitions, words=("--buffer", "65536"))
@@ -236,7 +236,7 @@ class AttachAndDetach(Attached):
             self.assertEqual(len({r.tid for r in traced.records("open")}), 4)
             self.assertTrue(all(r["fd"] > 2 for r in traced.records("opened")))
             self.assertEqual(text_of(target.pid, "/"), before)
-            self.assertNotIn(b"kevtrace", read(f"/proc/{target.pid}/maps"))
+            self.assertNotIn(b"memfd:kevtrace", read(f"/proc/{target.pid}/maps"))
             target.wait_for_ticks(20)
         target.tell(b"end")
         target.expect(b"done")
@@ -256,7 +256,7 @@ class ForkedChildren(Attached):
         target = Target(self, [PYTHON, "-S", "-c", self.CODE])
         text = text_of(target.pid, "/")
         definitions = ("p:open libc:open64 path=+0(%di):string", "r:opened libc:open64 fd=$retval:s32",
-                       "p:vec python3.11:PyEval_SaveThread")
+                       f"p:vec {PYTHON3}:PyEval_SaveThread")
         tracer = self.start([target.pid], *definitions, words=("--buffer", "512"))
         children = [int(target.ask(b"fork")[0]) for _ in range(2)]
         for child in children:
@@ -267,7 +267,7 @@ class ForkedChildren(Attached):
         self.assertEqual({r.tid for r in traced.records("open")}, set(children))
         self.assertEqual({r["path"] for r in traced.records("open")}, {b"/dev/zero"})
         for pid in [target.pid, *children]:
-            self.assertNotIn(b"kevtrace", read(f"/proc/{pid}/maps"))
+            self.assertNotIn(b"memfd:kevtrace", read(f"/proc/{pid}/maps"))
             self.assertEqual(text_of(pid, "/"), text)
         for child in children:
             self.assertIn(read(f"/proc/{child}/stat").rsplit(b") ", 1)[1][:1], b"RSD")
@@ -287,7 +287,7 @@ class ForkedChildren(Attached):
         tracer.kill()
         tracer.wait()
         for pid in (target.pid, child):
-            wait_until(lambda: b"kevtrace" not in read(f"/proc/{pid}/maps"), "it is unprobed")
+            wait_until(lambda: b"memfd:kevtrace" not in read(f"/proc/{pid}/maps"), "it is unprobed")
             self.assertEqual(text_of(pid, "/"), text)
 
 
@@ -305,7 +305,7 @@ class Storms(Attached):
             traced = self.stop(tracer, definitions)
             self.assertEqual(traced.err, b"")  # nothing of ours was left behind
             self.assertEqual(text_of(target.pid, "/"), text)
-            self.assertNotIn(b"kevtrace", read(f"/proc/{target.pid}/maps"))
+            self.assertNotIn(b"memfd:kevtrace", read(f"/proc/{target.pid}/maps"))
         target.tell(b"end")
         said = target.process.stdout.readline()
         self.assertTrue(said.endswith(b" errors 0\n"), said)
@@ -320,7 +320,7 @@ class AttachEnds(Attached):
         self.wait_for_records(100)
         tracer.kill()
         tracer.wait()
-        wait_until(lambda: b"kevtrace" not in read(f"/proc/{target.pid}/maps"), "it is unprobed")
+        wait_until(lambda: b"memfd:kevtrace" not in read(f"/proc/{target.pid}/maps"), "it is unprobed")
         wait_until(lambda: state_of(target.pid) == before, "it is as it was")
         self.assertEqual(text_of(target.pid, "/"), text)
         target.wait_for_ticks()

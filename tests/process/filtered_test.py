@@ -69,7 +69,7 @@ class Filtered(Attached):
             self.assertEqual(traced.accounts["w"].hits, 5 * CALLS)
             self.assertEqual({r.comm for r in traced.records("w")}, {b"filtered"})
             self.assertEqual(text_of(target.pid, "/"), text)
-            self.assertNotIn(b"kevtrace", read(f"/proc/{target.pid}/maps"))
+            self.assertNotIn(b"memfd:kevtrace", read(f"/proc/{target.pid}/maps"))
         target.process.stdin.close()
         self.assertEqual(target.process.stdout.read(), b"done\n")
         self.assertEqual(target.process.wait(60), 4)

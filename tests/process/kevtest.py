@@ -14,6 +14,7 @@ import unittest
 
 KEVTRACE = os.environ["KEVTRACE"]
 PROGRAMS = os.environ.get("KEVT_PROGRAMS", "")
+PYTHON3 = os.path.basename(os.path.realpath("/usr/bin/python3"))  # "python3.11": the file that its processes map
 FAULT = "(fault)"
 TIMEOUT_S = 120
 

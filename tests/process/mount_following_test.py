@@ -239,7 +239,7 @@ class Following(PlaceTest):
 
                 def is_clean():
                     with open(f"/proc/{pid}/maps") as maps:
-                        return "kevtrace" not in maps.read()
+                        return "memfd:kevtrace" not in maps.read()
                 wait_until(is_clean, "it is left")
                 for word in ("one\n", "two\n"):
                     self.mount.stdin.write(word)

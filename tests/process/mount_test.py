@@ -166,7 +166,7 @@ class Mount(MountTest):
 
         def is_clean():
             with open(f"/proc/{self.target.pid}/maps") as maps:
-                return "kevtrace" not in maps.read()
+                return "memfd:kevtrace" not in maps.read()
 
         wait_until(is_clean, "the process to be left")
         self.assertIsNone(self.target.poll())
@@ -503,7 +503,7 @@ class Held(ProcessTest):
                 self.assertEqual(mount.wait(timeout=30), 0)
                 self.assertFalse(is_mounted(place))
                 with open(f"/proc/{pid}/maps") as maps:
-                    self.assertNotIn("kevtrace", maps.read())
+                    self.assertNotIn("memfd:kevtrace", maps.read())
                 mount.stdin.write("\n")
                 mount.stdin.flush()
                 self.assertEqual(mount.stdout.readline(), "went on\n")

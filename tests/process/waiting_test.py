@@ -136,7 +136,7 @@ class Waiting(Attached):
         tracer = self.start([target.pid], self.twice)
         tracer.send_signal(signal.SIGKILL)
         tracer.wait()
-        wait_until(lambda: b"kevtrace" not in read(f"/proc/{target.pid}/maps"), "it is left")
+        wait_until(lambda: b"memfd:kevtrace" not in read(f"/proc/{target.pid}/maps"), "it is left")
         self.assertEqual(target.ask(b"load " + self.library.encode(), b"load"), [b"40"])
 
 
