@@ -4,9 +4,9 @@
 // after it; or `no WHY`.
 //
 //   start COMMAND ARGUMENT…   a program is started and traced
-// beside RUNTIME the kernel is traced beside the next target
-// follow from now on programs that a target starts are traced, too
-// script FILE [unsafe] for the next target: a script to apply before it runs (--script, --unsafe)
+//   beside RUNTIME            the kernel is traced beside the next target
+//   follow                    from now on programs that a target starts are traced, too
+//   script FILE [unsafe]      for the next target: a script to apply before it runs (--script, --unsafe)
 //   attach PID…               processes that run
 //   attach-to comm|cgroup|container NAME   processes by what they are, also those that come later
 //   kernel RUNTIME            the kernel, by bpf or kmod
@@ -23,12 +23,14 @@
 //   lines                     the table's trace lines
 //   problems                  the page Problems, in one line
 //   most N                    of the database that is opened next, so many records are loaded at most
-//   strip                     the words below it, milliseconds of the last answer, a line for each event and its
-//   records wheel PART STEPS          over the strip, at this part of its width choose PART PART          the mouse is
-//   dragged over the strip from one part of its width to another rest                      the window goes on for a
-//   moment compare FILE PAGE         the open recording with an earlier one, as a page save FILE                 the
-//   trace, in the format that the file's ending names measure                   the page Measure: events and fields, a
-//   line each, its columns with tabs between
+//   strip                     when the part is loaded: the words below it, milliseconds of the last answer, and a line
+//                             for each event and its records
+//   wheel PART STEPS          over the strip, at this part of its width
+//   choose PART PART          the mouse is dragged over the strip from one part of its width to another
+//   rest                      the window goes on for a moment
+//   compare FILE PAGE         the open recording with an earlier one, as a page
+//   save FILE                 the trace, in the format that the file's ending names
+//   measure                   the page Measure: events and fields, a line each, its columns with tabs between
 #include <QApplication>
 #include <QDockWidget>
 #include <QLineEdit>
