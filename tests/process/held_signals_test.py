@@ -1,5 +1,6 @@
 """The three signals that the agent owns, and those that an instruction raises: as without a tracer, while one comes and
 goes."""
+import errno
 import os
 import signal
 
@@ -24,12 +25,13 @@ class HeldSignals(Attached):
         super().setUp()
         self.target = Target(self, [os.path.join(PROGRAMS, "holds")])
 
-    def at_each_time(self, check):
+    def at_each_time(self, check, program="holds"):
         """Before a tracer, while it traces, and when it has left."""
+        definitions = [one.replace(" holds:", f" {program}:") for one in DEFINITIONS]
         check("before")
-        tracer = self.start([self.target.pid], *DEFINITIONS)
+        tracer = self.start([self.target.pid], *definitions)
         check("while")
-        self.stop(tracer, DEFINITIONS)
+        self.stop(tracer, definitions)
         check("after")
         self.assertEqual(self.target.end(), 0)
 
@@ -48,14 +50,25 @@ class HeldSignals(Attached):
                 self.assertEqual(self.target.ask(b"pending"), [])
         self.at_each_time(check)
 
+    def check_waits(self, time):
+        with self.subTest(time):
+            self.send(300)
+            for expected in queued(300):
+                self.assertEqual(self.target.ask(b"take"), [expected])
+            self.assertEqual(self.target.ask(b"take"), [])
+            self.send(600)
+            for _ in range(3):
+                self.assertEqual(self.target.ask(b"lose"), [b"-1", b"%d" % errno.EFAULT])
+            self.assertEqual(self.target.ask(b"lose"), [b"-1", b"%d" % errno.EAGAIN])
+            self.assertEqual(self.target.ask(b"pending"), [])
+
     def test_taken_by_a_wait(self):
-        def check(time):
-            with self.subTest(time):
-                self.send(300)
-                for expected in queued(300):
-                    self.assertEqual(self.target.ask(b"take"), [expected])
-                self.assertEqual(self.target.ask(b"take"), [])
-        self.at_each_time(check)
+        self.at_each_time(self.check_waits)
+
+    def test_taken_by_a_wait_of_glibc_2_41(self):
+        self.assertEqual(self.target.end(), 0)
+        self.target = Target(self, [os.path.join(PROGRAMS, "holds_by_function")])
+        self.at_each_time(self.check_waits, "holds_by_function")
 
     def test_waiting_across_the_tracer(self):
         """Sent before it comes and handled while it is there; sent then and handled when it has left."""

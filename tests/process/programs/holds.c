@@ -6,12 +6,14 @@
  *   pending   those of the three that wait
  *   handle    unblocks them for a moment; signal:code:value of each, as its handler has seen them
  *   take      takes one with sigtimedwait: the same of it
+ *   lose      takes one, and has no place for what came with it: errno
  *   divide    divides by zero, without a return; bytes from the function to where its handler is told it was
  *   skip      the same, by an instruction that the handler steps over
  *   overflow  lets its stack overflow: the handler has no room there, and the process ends
  *   stack     whether a handler without SA_ONSTACK runs on the alternate stack, and what its thread computes then
  */
 #define _GNU_SOURCE
+#include <errno.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdint.h>
@@ -91,6 +93,13 @@ static void take(void) {
   printf("take%s\n", seen);
 }
 
+static void lose(void) {
+  const struct timespec none = {0, 0};
+  errno = 0;
+  printf("lose %d", sigtimedwait(&three, (siginfo_t*)sizeof(siginfo_t), &none));
+  printf(" %d\n", errno);
+}
+
 static void divides(int over) {
   volatile int got = 0;
   steps_over = over;
@@ -130,6 +139,7 @@ int main(void) {
     if (!strcmp(line, "pending\n")) say_pending();
     if (!strcmp(line, "handle\n")) handle();
     if (!strcmp(line, "take\n")) take();
+    if (!strcmp(line, "lose\n")) lose();
     if (!strcmp(line, "divide\n")) divides(0);
     if (!strcmp(line, "skip\n")) divides(1);
     if (!strcmp(line, "stack\n")) say_stack();

@@ -223,4 +223,30 @@ Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<
   return w.take();
 }
 
+// Between a push and a call nothing lives below the stack pointer. The only answered call, rt_sigtimedwait, fails with
+// EFAULT alone, as it does where its set is nowhere.
+Result<std::vector<std::uint8_t>> build_hook_of_call(RemoteAddr site, std::span<const std::uint8_t> displaced,
+                                                     RemoteAddr call, RemoteAddr answer, std::uint32_t number,
+                                                     RemoteAddr at) {
+  constexpr unsigned kCallBytes = 5;
+  auto moved = KEVT_TRY(x86::relocate(displaced, site, at));
+  CodeWriter w(at);
+  w.bytes(moved.code);
+  w.bytes({0x41, 0x50});                 // push %r8
+  w.instruction({0x41, 0xb8}, number);   // mov $number, %r8d
+  w.set(kAx, answer.value);
+  w.call_ax();
+  w.bytes({0x41, 0x58});                           // pop %r8
+  w.instruction({0x48, 0x3d}, KEVT_NOT_ANSWERED);  // cmp $…, %rax
+  const std::size_t not_answered = w.jump_if_zero_forward();
+  w.bytes({0x48, 0x85, 0xc0});  // test %rax, %rax
+  const std::size_t failed = w.jump_if_negative_forward();
+  w.jump(call + kCallBytes);
+  w.land(failed);
+  w.bytes({0x31, 0xff});  // xor %edi, %edi
+  w.land(not_answered);
+  w.jump(call);
+  return w.take();
+}
+
 }  // namespace kevt::inproc

@@ -9,6 +9,13 @@
 // whose hidden functions nothing is known, from the last known one before it), and replaced by a jump to a copy that
 // asks the agent before the call. What is not of this form (a program's own assembly) is not seen; static programs have
 // it in their own text and are scanned too. syscall(3), which has the number from its caller, asks for every number.
+//
+// glibc from 2.41 on makes the calls that a thread can be cancelled in by one function, which gets their number. The
+// place where a thread is cancelled is known by its address there, so that function stays as it is; sigtimedwait(), the
+// only one of them that the agent answers, is hooked where it calls that function:
+//
+//   push $0x80          68 80 00 00 00
+//   call …
 #include "runtime-user/runtime/inproc/process/signal_hooks.h"
 
 #include <sys/syscall.h>
@@ -27,6 +34,7 @@ namespace kevt::inproc {
 namespace {
 
 constexpr unsigned kMovBytes = 5;
+constexpr unsigned kPushBytes = 5;
 constexpr unsigned kMaxInstructions = 12;
 
 // What the agent answers (runtime-user/agent/calls.c).
@@ -67,7 +75,7 @@ bool is_boundary(const target::ElfImage& image, const target::ImageRange& range,
 
 // syscall(3) has the number from its caller. Finds the last instructions before its `syscall` that make room for a
 // jump; the function's start stays free for probes.
-std::optional<SignalCallSite> find_generic_call(std::span<const std::uint8_t> code, ImageAddr start) {
+std::optional<HookedCall> find_generic_call(std::span<const std::uint8_t> code, ImageAddr start) {
   constexpr unsigned kMost = 40;
   std::vector<unsigned> starts;
   unsigned at = 0;
@@ -80,20 +88,46 @@ std::optional<SignalCallSite> find_generic_call(std::span<const std::uint8_t> co
   const auto fits = [&](unsigned from) { return from > kMovBytes && at - from >= kMovBytes; };
   const auto last = std::ranges::find_if(starts.rbegin(), starts.rend(), fits);
   if (starts.size() == kMost || last == starts.rend()) return std::nullopt;
-  return SignalCallSite{start + *last, start + at};
+  return HookedCall{start + *last, start + at};
 }
 
-void add_generic_calls(const target::ElfImage& image, std::vector<SignalCallSite>& sites) {
+bool is_push_of_number(std::span<const std::uint8_t> b, std::uint8_t number) {
+  return b.size() >= kPushBytes && b[0] == 0x68 && b[1] == number && b[2] == 0 && b[3] == 0 && b[4] == 0;
+}
+
+// `push $number` and a call right behind it, in straight line from the function's start.
+std::optional<HookedCall> find_call_by_function(std::span<const std::uint8_t> code, ImageAddr start,
+                                                std::uint8_t number) {
+  for (std::size_t at = 0; at < code.size();) {
+    const auto instruction = x86::decode(code.subspan(at));
+    if (!instruction || instruction->flow != x86::Flow::Next) return std::nullopt;
+    const std::size_t next = at + instruction->length;
+    if (is_push_of_number(code.subspan(at), number)) {
+      const auto call = x86::decode(code.subspan(std::min(next, code.size())));
+      if (!call || call->flow != x86::Flow::Call) return std::nullopt;
+      return HookedCall{start + at, start + next, HookedCall::Form::ByFunction};
+    }
+    at = next;
+  }
+  return std::nullopt;
+}
+
+void add_calls_of_functions(const target::ElfImage& image, std::vector<HookedCall>& sites) {
   constexpr std::uint64_t kLongest = 256;
-  for (const target::ElfSymbol& function : image.find_functions("syscall"))
-    if (const auto site = find_generic_call(image.bytes_at(function.address, kLongest), function.address))
-      sites.push_back(*site);
+  const auto add = [&](std::string_view name, auto find) {
+    for (const target::ElfSymbol& function : image.find_functions(name))
+      if (const auto site = find(image.bytes_at(function.address, kLongest), function.address))
+        sites.push_back(*site);
+  };
+  add("syscall", find_generic_call);
+  add("sigtimedwait",
+      [](auto code, ImageAddr start) { return find_call_by_function(code, start, SYS_rt_sigtimedwait); });
 }
 
 }  // namespace
 
-std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which) {
-  std::vector<SignalCallSite> sites;
+std::vector<HookedCall> find_hooked_calls(const target::ElfImage& image, HookedCalls which) {
+  std::vector<HookedCall> sites;
   for (const target::ImageRange& range : image.executable_ranges()) {
     const auto code = image.bytes_at(range.begin, static_cast<std::uint64_t>(range.end - range.begin));
     for (auto it = std::ranges::find(code, 0xb8); it != code.end(); it = std::find(it + 1, code.end(), 0xb8)) {
@@ -104,7 +138,7 @@ std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, Hoo
       if (distance && is_boundary(image, range, at)) sites.push_back({at, at + distance});
     }
   }
-  add_generic_calls(image, sites);
+  add_calls_of_functions(image, sites);
   return sites;
 }
 
@@ -112,18 +146,21 @@ Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, 
                                                  Placement& placement, CodeArena& arena, SessionMemory& memory) {
   std::vector<TextPatch> patches;
   const RemoteAddr answer = placement.agent().base + agent_table().answer_call;
-  for (const SignalCallSite& found : find_hooked_calls(image, which)) {
+  for (const HookedCall& found : find_hooked_calls(image, which)) {
     const RemoteAddr site{found.begin.value + bias};
-    const RemoteAddr syscall{found.syscall.value + bias};
-    const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.syscall - found.begin));
-    auto placed = KEVT_TRY(placement.allocate(site, syscall, x86::max_relocated_size(displaced.size()) + 64));
+    const RemoteAddr call{found.call.value + bias};
+    const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.call - found.begin));
+    auto placed = KEVT_TRY(placement.allocate(site, call, x86::max_relocated_size(displaced.size()) + 64));
     const RemoteAddr at = placed.at;
-    auto code = KEVT_TRY(build_syscall_hook(site, displaced, syscall, answer, at));
+    auto code = KEVT_TRY(found.form == HookedCall::Form::Inline
+                             ? build_syscall_hook(site, displaced, call, answer, at)
+                             : build_hook_of_call(site, displaced, call, answer, SYS_rt_sigtimedwait, at));
     arena.write(at, code);
     auto moved = x86::relocate(displaced, site, at);  // as the hook has it, for threads between mov and syscall
     if (!moved) return std::unexpected(std::move(moved.error()));
     KEVT_TRY(memory.note_patch(site, displaced.first(kMovBytes), KEVT_PATCH_LAST));
-    patches.push_back({site, jump_bytes(site, at), at, std::move(moved->offsets), displaced.size() + 1});
+    const std::uint64_t covered = displaced.size() + (found.form == HookedCall::Form::Inline);
+    patches.push_back({site, jump_bytes(site, at), at, std::move(moved->offsets), covered});
   }
   return patches;
 }

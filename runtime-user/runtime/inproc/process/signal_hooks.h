@@ -12,17 +12,22 @@
 
 namespace kevt::inproc {
 
-// `mov $NR, %eax` up to and including `syscall`.
-struct SignalCallSite {
+// Where a call is made, and how.
+struct HookedCall {
+  enum class Form : std::uint8_t {
+    Inline,      // `mov $NR, %eax` up to the `syscall`
+    ByFunction,  // `push $NR`, and the call of the function that makes it
+  };
   ImageAddr begin;
-  ImageAddr syscall;  // of the 2-byte instruction
+  ImageAddr call;  // of the instruction `syscall` or `call`
+  Form form = Form::Inline;
 };
 
 // Which calls are hooked: execve, too, where programs are followed (runtime-user/agent/exec.c).
 enum class HookedCalls : std::uint8_t { Signals, SignalsAndExec };
 
-// Every such inline call in an image, libc's internal ones and syscall(3)'s too.
-std::vector<SignalCallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
+// Every such call in an image, libc's internal ones and syscall(3)'s too.
+std::vector<HookedCall> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
 
 // Writes the hooks of one mapped object into the arena and notes their sites in `memory`; returns the patches of the
 // sites.
