@@ -50,7 +50,8 @@ int main(void) {
   while (fgets(line, sizeof line, stdin)) {
     const int number = atoi(line);
     const int dies = strncmp(line, "die", 3) == 0;
-    for (int i = 0; i < (dies ? 200 : 1); ++i) sum += outer(number);
+    volatile int calls = dies ? 200 : 1;  // which keeps the loop one piece of code, with one place to return to
+    while (calls-- > 0) sum += outer(number);
     if (dies) raise(SIGKILL);
     while (strchr(line, '+') && poll(&input, 1, 1) == 0) sum += outer(number);
     printf("%d %p %p %p %p %p\n", number, (void*)&leaf, returns[0], returns[1], returns[2], returns[3]);

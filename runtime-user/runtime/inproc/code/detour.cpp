@@ -232,8 +232,8 @@ Result<std::vector<std::uint8_t>> build_hook_of_call(RemoteAddr site, std::span<
   auto moved = KEVT_TRY(x86::relocate(displaced, site, at));
   CodeWriter w(at);
   w.bytes(moved.code);
-  w.bytes({0x41, 0x50});                 // push %r8
-  w.instruction({0x41, 0xb8}, number);   // mov $number, %r8d
+  w.bytes({0x41, 0x50});                // push %r8
+  w.instruction({0x41, 0xb8}, number);  // mov $number, %r8d
   w.set(kAx, answer.value);
   w.call_ax();
   w.bytes({0x41, 0x58});                           // pop %r8

@@ -116,8 +116,7 @@ void add_calls_of_functions(const target::ElfImage& image, std::vector<HookedCal
   constexpr std::uint64_t kLongest = 256;
   const auto add = [&](std::string_view name, auto find) {
     for (const target::ElfSymbol& function : image.find_functions(name))
-      if (const auto site = find(image.bytes_at(function.address, kLongest), function.address))
-        sites.push_back(*site);
+      if (const auto site = find(image.bytes_at(function.address, kLongest), function.address)) sites.push_back(*site);
   };
   add("syscall", find_generic_call);
   add("sigtimedwait",
