@@ -12,7 +12,10 @@
 #include <QFile>
 #include <QFileInfo>
 #include <QStandardPaths>
+#include <algorithm>
 #include <cstdio>
+#include <initializer_list>
+#include <span>
 
 #include "common/controls.h"
 #include "common/process_choice.h"
@@ -174,6 +177,25 @@ int open(MainWindow& window, const QCommandLineParser& parser, const Options& op
   return 0;
 }
 
+// Help and a picture need no display. Without one Qt would abort; false: that was said instead.
+bool chooses_platform(std::span<char*> words) {
+  const auto has = [words](std::initializer_list<QByteArrayView> wanted) {
+    return std::ranges::any_of(words, [&](const char* word) {
+      return std::ranges::any_of(wanted, [&](QByteArrayView one) {
+        return one == word || (one.startsWith("--") && QByteArray(word).startsWith(one.toByteArray() + "="));
+      });
+    });
+  };
+  const auto is_set = [](const char* name) { return !qEnvironmentVariableIsEmpty(name); };
+  if (has({"--platform", "-platform", "-display", "--display"}) || is_set("QT_QPA_PLATFORM")) return true;
+  const bool needs_none = has({"-h", "--help", "--help-all", "-v", "--version"});
+  if (!needs_none && (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))) return true;
+  if (needs_none || has({"--screenshot"})) return qputenv("QT_QPA_PLATFORM", "offscreen");
+  fail(QStringLiteral("no display: neither DISPLAY nor WAYLAND_DISPLAY is set; --screenshot FILE needs none, nor does "
+                      "the command kevtrace"));
+  return false;
+}
+
 }  // namespace
 
 int run(int argc, char** argv) {
@@ -187,6 +209,7 @@ int run(int argc, char** argv) {
   static char session[] = "--open-session";
   for (int i = 1; i < argc; ++i)
     if (QByteArrayView(argv[i]) == "--session") argv[i] = session;
+  if (!chooses_platform({argv, argv + argc})) return 1;
   QApplication app(argc, argv);
   QApplication::setApplicationName(QStringLiteral("kevtrace-gui"));
   QApplication::setApplicationVersion(QStringLiteral(KEVT_VERSION));
