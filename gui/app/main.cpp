@@ -191,8 +191,9 @@ bool chooses_platform(std::span<char*> words) {
   const bool needs_none = has({"-h", "--help", "--help-all", "-v", "--version"});
   if (!needs_none && (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))) return true;
   if (needs_none || has({"--screenshot"})) return qputenv("QT_QPA_PLATFORM", "offscreen");
-  fail(QStringLiteral("no display: neither DISPLAY nor WAYLAND_DISPLAY is set; --screenshot FILE needs none, nor does "
-                      "the command kevtrace"));
+  fail(
+      QStringLiteral("no display: neither DISPLAY nor WAYLAND_DISPLAY is set; --screenshot FILE needs none, nor does "
+                     "the command kevtrace"));
   return false;
 }
 
