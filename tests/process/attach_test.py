@@ -1,12 +1,14 @@
 """Running processes: traced from outside, left exactly as they were, traced again."""
+import ctypes
 import errno
 import os
 import signal
+import struct
 import subprocess
 import time
 
 from attached import Attached, BACK, STAYS, TOUCH, Target, read, state_of, text_of, wait_until
-from kevtest import FAULT, KEVTRACE, PROGRAMS, PYTHON3, TIMEOUT_S, _prepared, main
+from kevtest import FAULT, KEVTRACE, PROGRAMS, PYTHON3, TIMEOUT_S, _prepared, main, plain
 
 SHORT = "p:short stays:touch_short n=%di:s64 s=+0(%si):string"
 HOLD = "r:hold stays:hold_and_throw v=$retval:s32"
@@ -465,6 +467,43 @@ class OtherUser(Attached):
         tracer = self.start([target.pid], TOUCH)
         self.wait_for_records(50)
         self.assert_none_lost(self.stop(tracer, (TOUCH,)))
+        self.assert_as_it_was(target.pid, before)
+        self.assertEqual(target.end(), 0)
+
+
+def refuse_pidfd_getfd():
+    """As the seccomp filter of systemd-nspawn 252 does; before exec."""
+    PIDFD_GETFD, LOAD, EQUALS, RETURN, ALLOW, ERRNO = 438, 0x20, 0x15, 0x06, 0x7fff0000, 0x00050000
+    code = b"".join(struct.pack("HBBI", *one) for one in (
+        (LOAD, 0, 0, 0), (EQUALS, 0, 1, PIDFD_GETFD), (RETURN, 0, 0, ERRNO | errno.EPERM), (RETURN, 0, 0, ALLOW)))
+    kept = ctypes.create_string_buffer(code)
+    program = struct.pack("HxxxxxxQ", len(code) // 8, ctypes.addressof(kept))
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    if prctl(38, 1, 0, 0, 0) or prctl(22, 2, program, 0, 0):  # PR_SET_NO_NEW_PRIVS, PR_SET_SECCOMP
+        raise OSError(ctypes.get_errno(), "seccomp")
+
+
+class RefusedCall(Attached):
+    """In a container whose filter does not know pidfd_getfd."""
+
+    def test_traces_its_own_users_processes(self):
+        target = self.stays()
+        before = state_of(target.pid)
+        for _ in range(2):
+            tracer = self.start([target.pid], TOUCH, BACK, preexec_fn=refuse_pidfd_getfd)
+            self.wait_for_records(50)
+            self.assert_none_lost(self.stop(tracer, (TOUCH, BACK)))
+            self.assert_as_it_was(target.pid, before)
+        self.assertEqual(target.end(), 0)
+
+    def test_says_why_it_cannot_trace_anothers(self):
+        if os.geteuid() != 0:
+            self.skipTest("needs two users")
+        target = Target(self, [STAYS], user=65534, group=65534, extra_groups=[])
+        before = state_of(target.pid)
+        done = plain([KEVTRACE, "run", "-e", TOUCH, "--pid", str(target.pid)], preexec_fn=refuse_pidfd_getfd)
+        self.assertIn(b"pidfd_getfd is refused", done[2])
+        self.assertNotEqual(done[0], 0)
         self.assert_as_it_was(target.pid, before)
         self.assertEqual(target.end(), 0)
 

@@ -118,11 +118,11 @@ class Attached(ProcessTest):
         self.assertEqual(without_masks(state_of(pid)), without_masks(before))
         wait_until(lambda: state_of(pid) == before, "masks are as they were")
 
-    def start(self, pids, *definitions, words=(), lines_before=0):
-        """Starts a tracer and returns it once it traces; `lines_before`: that it says before that."""
+    def start(self, pids, *definitions, words=(), lines_before=0, **options):
+        """Starts a tracer and returns it once it traces; `lines_before`: that it says before that; `options` are Popen's."""
         events = self.path("events", "\n".join(definitions).encode() + b"\n")
         command = [KEVTRACE, "run", "-p", events, "-o", self.path("trace"), "--pid", ",".join(map(str, pids)), *words]
-        tracer = subprocess.Popen(command, stderr=subprocess.PIPE, **_prepared({}))
+        tracer = subprocess.Popen(command, stderr=subprocess.PIPE, **_prepared(options))
         self.addCleanup(tracer.stderr.close)
         self.addCleanup(tracer.kill)
         before = [tracer.stderr.readline() for _ in range(lines_before)]

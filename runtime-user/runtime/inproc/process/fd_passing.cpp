@@ -5,9 +5,12 @@
 //   we:      pidfd_getfd(a), sendmsg(SCM_RIGHTS, our file)
 //   target:  recvmsg(b) → the file; close(a), close(b)
 //
-// pidfd_getfd needs Linux 5.6, and no more permission than ptrace did.
+// pidfd_getfd needs Linux 5.6, and no more permission than ptrace did. Where a container refuses the call itself
+// (systemd-nspawn of Debian 12 does), the target opens our file by its name after all, which works if it is root's or
+// ours and has our PID namespace.
 #include "runtime-user/runtime/inproc/process/fd_passing.h"
 
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
@@ -141,6 +144,26 @@ bool has_inode(const std::string& path, std::uint64_t inode) {
   return stat(path.c_str(), &status) == 0 && status.st_ino == inode;
 }
 
+// Whether the system has the call and no seccomp filter refuses it.
+bool can_get_descriptors() {
+  static const bool can = fd_of(getpid(), STDERR_FILENO).has_value() || (errno != EPERM && errno != ENOSYS);
+  return can;
+}
+
+Result<std::int64_t> open_by_name(RemoteMapper& mapper, int our_fd, const struct stat& ours) {
+  const RemoteAddr page = KEVT_TRY(mapper.scratch_page()) + RemoteMapper::kScratchAt;
+  const std::string name = fmt::format("/proc/{}/fd/{}", getpid(), our_fd);
+  KEVT_TRY(mapper.tracee().write(page, {reinterpret_cast<const std::uint8_t*>(name.c_str()), name.size() + 1}));
+  constexpr int kFlags = O_RDWR | O_CLOEXEC | O_NONBLOCK;  // what another process has by that name may be a pipe
+  auto fd = mapper.call("openat", SYS_openat, {static_cast<std::uint64_t>(AT_FDCWD), page.value, kFlags, 0, 0, 0});
+  if (!fd) return std::unexpected(std::move(fd.error()).while_doing("opening it by its name: pidfd_getfd is refused"));
+  struct stat theirs = {};
+  const std::string there = fmt::format("/proc/{}/fd/{}", mapper.tracee().pid(), *fd);
+  if (stat(there.c_str(), &theirs) == 0 && theirs.st_dev == ours.st_dev && theirs.st_ino == ours.st_ino) return fd;
+  KEVT_TRY(close_in_target(mapper, *fd));
+  return std::unexpected(Error("it is in another PID namespace, and the call pidfd_getfd is refused"));
+}
+
 }  // namespace
 
 Result<void> close_sent(RemoteMapper& mapper, std::int64_t fd) {
@@ -154,6 +177,11 @@ Result<std::int64_t> send_fd(RemoteMapper& mapper, int our_fd) {
   struct stat ours = {};
   if (fstat(our_fd, &ours) < 0) return std::unexpected(Error::from_errno("sending a file to the target"));
   mapper.note_sending(ours.st_ino);
+  if (!can_get_descriptors()) {
+    auto opened = open_by_name(mapper, our_fd, ours);
+    if (!opened) return std::unexpected(std::move(opened.error()).while_doing("giving the target the tracer's memory"));
+    return opened;
+  }
   auto page = KEVT_TRY(mapper.scratch_page());
   auto made = mapper.call("socketpair", SYS_socketpair, {AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, page.value, 0, 0});
   if (!made) return made;
