@@ -3,6 +3,7 @@ import os
 import shutil
 import struct
 import subprocess
+import tempfile
 
 from kevtest import KEVTRACE, PROGRAMS, TIMEOUT_S, ProcessTest, main
 
@@ -49,6 +50,20 @@ class Advice(ProcessTest):
         self.assertIn("write `r libc:malloc`", self.refused("f:x libc:malloc%return"))
         for definition in ("t sched_switch", "w w@jiffies"):
             self.assertIn("run in the kernel, by `--runtime bpf`", self.refused(definition))
+
+    def test_a_program_by_the_name_it_was_started_by(self):
+        for name in ("shortcut", "a_name_longer_than_fifteen"):
+            with tempfile.TemporaryDirectory() as folder:
+                link = os.path.join(folder, name)
+                os.symlink(BRIEF, link)
+                done = subprocess.run([KEVTRACE, "count", "-q", "-e", f"p:m {name}:main", "--", link, "1"], capture_output=True, text=True, timeout=TIMEOUT_S)
+                self.assertRegex(done.stdout, r"(?m)^kprobes:m +1 +1 ", done.stderr)
+                self.assertIn("is not loaded: `other`", self.refused("p other:main", command=(link, "1")))
+                script = os.path.join(folder, "runs_it")  # that is no name of its interpreter
+                with open(script, "w") as file:
+                    file.write("#!/bin/sh\n")
+                os.chmod(script, 0o755)
+                self.assertIn("is not loaded: `runs_it`", self.refused("p runs_it:main", command=(script,)))
 
     def test_a_place_alone(self):
         for place in ("open64", "libc:open64", "/bin/ls:0x1000", "printf"):

@@ -113,6 +113,9 @@ std::vector<Loaded*> ProcessEnv::State::matching(std::string_view module) {
       found.push_back(&loaded);
     }
   }
+  if (!found.empty() || !pid || !is_started_as(pid, module)) return found;
+  for (Loaded& loaded : objects)
+    if (loaded.module.is_program) found.push_back(&loaded);
   return found;
 }
 

@@ -1,8 +1,8 @@
 // ProcessEnv: the TargetEnv of a user-space process, or of ELF files that no process has loaded.
 //
-// A module is a program or library: `libc` and `libc.so.6` (name up to `.so`, file name, soname) or a
-// full path; or `jit`, the functions that a JIT compiler has made. Symbols without a module are sought in all loaded
-// files.
+// A module is a program or library: `libc` and `libc.so.6` (name up to `.so`, file name, soname), a full path, or the
+// name that the program was started by; or `jit`, the functions that a JIT compiler has made. Symbols without a module
+// are sought in all loaded files.
 #pragma once
 
 #include <sys/types.h>

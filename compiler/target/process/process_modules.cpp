@@ -1,10 +1,16 @@
 // The files that a process has loaded, and the names by which a definition may call them.
 //
 // Files are opened as mapped_file.h finds them, so containers and replaced files work.
-// `libc` and `libc.so.6` both name /usr/lib/x86_64-linux-gnu/libc.so.6.
+// `libc` and `libc.so.6` both name /usr/lib/x86_64-linux-gnu/libc.so.6; `python3` names /usr/bin/python3.11 where the
+// program was started as python3.
 #include "compiler/target/process/process_modules.h"
 
+#include <fmt/format.h>
+
+#include <fstream>
+
 #include "common/error.h"
+#include "common/proc.h"
 
 namespace kevt::target {
 
@@ -53,6 +59,15 @@ bool module_matches(const Loaded& loaded, std::string_view wanted) {
   }
   const std::string_view name = loaded.module.name;
   return name == wanted || library_stem(name) == wanted;
+}
+
+bool is_started_as(pid_t pid, std::string_view wanted) {
+  constexpr std::size_t kMostOfComm = 15;
+  if (wanted.empty() || proc::comm(pid) != wanted.substr(0, kMostOfComm)) return false;
+  std::ifstream words(fmt::format("/proc/{}/cmdline", pid));  // of a script it begins with the interpreter
+  std::string first;
+  std::getline(words, first, '\0');
+  return base_name(first) == wanted;
 }
 
 }  // namespace kevt::target

@@ -35,5 +35,8 @@ const ElfImage* image_of(Loaded& loaded);
 std::string trouble_with(const Loaded& loaded);
 // Whether `wanted` is the file name, stem or path of `loaded`. The caller compares sonames, which needs the file.
 bool module_matches(const Loaded& loaded, std::string_view wanted);
+// Whether `wanted` is the name that the program was started by: `python3` of the file python3.11. exec(2) gives that
+// name to the process, cut to 15 bytes, and who starts it says it again. Of a script the two differ.
+bool is_started_as(pid_t pid, std::string_view wanted);
 
 }  // namespace kevt::target
