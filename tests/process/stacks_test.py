@@ -45,9 +45,8 @@ class Stacks(ProcessTest):
         self.assertEqual(frames[-1], OUTERMOST)
 
     def ours(self, stacks):
-        """Those of PROGRAM's own calls: python3 opens files while it starts, too. Python 3.13 has the longer name."""
-        return [(event, frames) for event, frames in stacks
-                if any(name in frames for name in ("PyRun_SimpleStringFlags", "_PyRun_SimpleStringFlagsWithName"))]
+        """Those of PROGRAM's own calls: python3 opens files while it starts, too, and imports."""
+        return [(event, frames) for event, frames in stacks if "Py_RunMain" in frames and "PyImport_Import" not in frames]
 
     def test_a_stack_goes_from_the_probe_to_the_program_s_start(self):
         path = self.record("r.dat", OPEN)
