@@ -15,6 +15,7 @@
 #include <QTabWidget>
 #include <QTreeView>
 #include <QVBoxLayout>
+#include <algorithm>
 
 #include "gui/app/write_command.h"
 #include "gui/model/event_tree.h"
@@ -95,6 +96,8 @@ QWidget* EventsPanel::makeTree() {
   view_->installEventFilter(this);
   static constexpr int kWidths[EventTree::Columns] = {128, 60, 52, 136, 96, 110, 110, 130};
   for (int column = 0; column < EventTree::Columns; ++column) view_->header()->resizeSection(column, kWidths[column]);
+  connect(sorted_, &QAbstractItemModel::rowsInserted, this, &EventsPanel::widenNames);
+  connect(sorted_, &QAbstractItemModel::modelReset, this, &EventsPanel::widenNames);
   layout->addWidget(view_, 1);
   connect(search, &QLineEdit::textChanged, this, [this](const QString& text) {
     sorted_->setFilterFixedString(text);
@@ -105,6 +108,20 @@ QWidget* EventsPanel::makeTree() {
     view_->expandAll();
   });
   return page;
+}
+
+// Names are shown whole, as far as there is room. What the user makes narrower stays so until others come.
+void EventsPanel::widenNames() {
+  constexpr int kMost = 260, kMostRows = 100, kGap = 8;
+  int width = view_->columnWidth(EventTree::Name);
+  for (int system = 0; system < sorted_->rowCount(); ++system) {
+    const QModelIndex parent = sorted_->index(system, EventTree::Name);
+    for (int row = 0; row < std::min(sorted_->rowCount(parent), kMostRows); ++row) {
+      const QString name = sorted_->index(row, EventTree::Name, parent).data().toString();
+      width = std::max(width, view_->fontMetrics().horizontalAdvance(name) + 3 * view_->indentation() + kGap);
+    }
+  }
+  view_->setColumnWidth(EventTree::Name, std::min(width, kMost));
 }
 
 void EventsPanel::makeTabs(QWidget* parent) {

@@ -60,6 +60,7 @@ class EventsPanel : public QWidget {
 
  private:
   QWidget* makeTree();
+  void widenNames();
   void makeTabs(QWidget* parent);
   void showEvent();  // another event was selected
   void refresh();    // the same event

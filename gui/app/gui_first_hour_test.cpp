@@ -175,7 +175,9 @@ TEST_F(GuiBusyPicture, SlicesShorterThanAPixelDoNotVanish) {
     TimelineView& timeline = window_.timeline();
     const double span = static_cast<double>(timeline.view().last_ns() - timeline.view().first_ns());
     // From ten slices in a pixel to slices of twenty pixels; longer ones have their names written in them.
-    for (const double zoom : {1.0, 7.0, 40.0, 200.0}) {
+    const double width = timeline.laneRect(*task).width();
+    for (const double pixels_of_slice : {0.0, 0.5, 2.7, 20.0}) {
+      const double zoom = std::max(1.0, 13'380 * pixels_of_slice / width);
       if (zoom > 1) timeline.setWindow(span * 0.3, span * 0.3 + span / zoom);
       const QImage image = picture(QStringLiteral("busy-%1-%2").arg(share).arg(zoom));
       const int from = static_cast<int>(timeline.xOf(timeline.view().first_ns())) + 2;

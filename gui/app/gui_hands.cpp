@@ -83,7 +83,7 @@ class Hands {
   // The page that the widget is in comes to the front.
   static void raise(QWidget& page) {
     for (QWidget* one = &page; one; one = one->parentWidget())
-      if (auto* dock = qobject_cast<QDockWidget*>(one)) dock->raise();
+      if (auto* dock = qobject_cast<QDockWidget*>(one)) dock->show(), dock->raise();
   }
   static QStringList no(const QString& why) { return {QStringLiteral("no ") + QString(why).replace('\n', ' ')}; }
   static QStringList ok(QStringList lines = {}) {

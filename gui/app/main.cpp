@@ -11,6 +11,7 @@
 #include <QDeadlineTimer>
 #include <QFile>
 #include <QFileInfo>
+#include <QSettings>
 #include <QStandardPaths>
 #include <algorithm>
 #include <cstdio>
@@ -24,6 +25,7 @@
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
 #include "gui/app/screenshot.h"
+#include "gui/app/workspaces.h"
 #include "gui/model/target_process.h"
 #include "gui/model/trace_document.h"
 #include "gui/view/definition_editor.h"
@@ -239,6 +241,12 @@ int run(int argc, char** argv) {
              : theme == QLatin1String("light") ? ThemeChoice::Light
                                                : ThemeChoice::System);
   MainWindow window;
+  QSettings settings(QSettings::IniFormat, QSettings::UserScope, QStringLiteral("kevtrace"),
+                     QStringLiteral("kevtrace-gui"));
+  if (!parser.isSet(options.screenshot) && qEnvironmentVariableIsEmpty("KEVTRACE_GUI_NO_AUTOSAVE")) {
+    window.workspaces().load(settings);
+    QObject::connect(&app, &QApplication::aboutToQuit, &window, [&] { window.workspaces().save(settings); });
+  }
   const QStringList size = parser.value(options.size).split(QLatin1Char('x'));
   window.resize(std::clamp(size.value(0).toInt(), 400, 8000), std::clamp(size.value(1).toInt(), 300, 8000));
   window.show();

@@ -23,6 +23,7 @@
 #include "gui/app/probes_panel.h"
 #include "gui/app/search_bar.h"
 #include "gui/app/tree_panel.h"
+#include "gui/app/workspaces.h"
 #include "gui/model/compiler_service.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
@@ -114,8 +115,8 @@ MainWindow::~MainWindow() {
 }
 
 void MainWindow::makeCentre() {
-  auto* splitter = new QSplitter(Qt::Vertical, this);
-  auto* upper = new QWidget(splitter);
+  centre_ = new QSplitter(Qt::Vertical, this);
+  auto* upper = new QWidget(centre_);
   auto* above = new QVBoxLayout(upper);
   above->setContentsMargins(0, 0, 0, 0);
   above->setSpacing(0);
@@ -125,7 +126,7 @@ void MainWindow::makeCentre() {
   timeline_ = new TimelineView(*document_, upper);
   above->addWidget(strip_);
   above->addWidget(timeline_, 1);
-  auto* lower = new QWidget(splitter);
+  auto* lower = new QWidget(centre_);
   auto* layout = new QVBoxLayout(lower);
   layout->setContentsMargins(0, 0, 0, 0);
   layout->setSpacing(0);
@@ -135,17 +136,17 @@ void MainWindow::makeCentre() {
   layout->addWidget(filter_);
   layout->addWidget(search_);
   layout->addWidget(table_, 1);
-  splitter->setStretchFactor(0, 3);
-  splitter->setStretchFactor(1, 2);
-  splitter->setChildrenCollapsible(false);
-  setCentralWidget(splitter);
+  centre_->setStretchFactor(0, 3);
+  centre_->setStretchFactor(1, 2);
+  centre_->setChildrenCollapsible(false);
+  setCentralWidget(centre_);
 }
 
-QDockWidget* MainWindow::addDock(const QString& title, const QString& name, QWidget* widget, Qt::DockWidgetArea area) {
+QDockWidget* MainWindow::addDock(const QString& title, const QString& name, QWidget* widget) {
   auto* dock = new QDockWidget(title, this);
   dock->setObjectName(name);
   dock->setWidget(widget);
-  addDockWidget(area, dock);
+  addDockWidget(Qt::BottomDockWidgetArea, dock);
   return dock;
 }
 
@@ -159,25 +160,16 @@ void MainWindow::makeDocks() {
   histograms_ = new HistogramPanel(*service_, *document_);
   problems_ = new ProblemsPanel;
   files_ = new FilesPanel;
-  QDockWidget* probes = addDock(tr("Probes"), QStringLiteral("probes"), probes_, Qt::LeftDockWidgetArea);
-  QDockWidget* events = addDock(tr("Events"), QStringLiteral("events"), events_, Qt::LeftDockWidgetArea);
-  QDockWidget* measure = addDock(tr("Measure"), QStringLiteral("measure"), measure_, Qt::BottomDockWidgetArea);
-  QDockWidget* flame = addDock(tr("Flame graph"), QStringLiteral("flame"), flame_, Qt::BottomDockWidgetArea);
-  QDockWidget* histograms =
-      addDock(tr("Histogram"), QStringLiteral("histogram"), histograms_, Qt::BottomDockWidgetArea);
-  problems_dock_ = addDock(tr("Problems"), QStringLiteral("problems"), problems_, Qt::BottomDockWidgetArea);
-  QDockWidget* files = addDock(tr("Files written"), QStringLiteral("files"), files_, Qt::BottomDockWidgetArea);
+  addDock(tr("Probes"), QStringLiteral("probes"), probes_);
+  addDock(tr("Events"), QStringLiteral("events"), events_);
+  addDock(tr("Measure"), QStringLiteral("measure"), measure_);
+  addDock(tr("Flame graph"), QStringLiteral("flame"), flame_);
+  addDock(tr("Histogram"), QStringLiteral("histogram"), histograms_);
+  problems_dock_ = addDock(tr("Problems"), QStringLiteral("problems"), problems_);
+  addDock(tr("Files written"), QStringLiteral("files"), files_);
   directory_ = new TreePanel(*service_, probes_->undoStack());
-  QDockWidget* directory = addDock(tr("Directory"), QStringLiteral("directory"), directory_, Qt::BottomDockWidgetArea);
-  tabifyDockWidget(measure, flame);
-  tabifyDockWidget(flame, histograms);
-  tabifyDockWidget(histograms, problems_dock_);
-  tabifyDockWidget(problems_dock_, files);
-  tabifyDockWidget(files, directory);
-  measure->raise();
-  resizeDocks({probes, events}, {430, 430}, Qt::Horizontal);
-  resizeDocks({probes, events}, {360, 500}, Qt::Vertical);
-  resizeDocks({measure}, {190}, Qt::Vertical);
+  addDock(tr("Directory"), QStringLiteral("directory"), directory_);
+  workspaces_ = new Workspaces(*this, *centre_);
   connect(probes_, &ProbesPanel::mistakesChanged, this,
           [this] { problems_->showMistakes(probes_->editor().checked()); });
   connect(problems_, &ProblemsPanel::lineWanted, this, [this](int line, int column) {
@@ -238,6 +230,7 @@ void MainWindow::dropEvent(QDropEvent* event) {
 void MainWindow::report(const Result<void>& result) {
   if (result) return;
   problems_->add(tr("file"), QString::fromStdString(result.error().message()), {});
+  problems_dock_->show();
   problems_dock_->raise();
 }
 

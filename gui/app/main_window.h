@@ -17,6 +17,7 @@
 class QDockWidget;
 class QLabel;
 class QMenu;
+class QSplitter;
 class QTemporaryDir;
 class QToolButton;
 
@@ -47,6 +48,7 @@ class TraceDocument;
 class TracingService;
 class TreePanel;
 class TriggerWatch;
+class Workspaces;
 struct LiveState;
 struct Session;
 
@@ -71,6 +73,7 @@ class MainWindow : public QMainWindow {
   EventTree& eventTree() { return *tree_; }
   ProblemsPanel& problems() { return *problems_; }
   FilesPanel& files() { return *files_; }
+  Workspaces& workspaces() { return *workspaces_; }
   SearchBar& search() { return *search_; }
   TreePanel& directoryFiles() { return *directory_; }
   TracingService& service() { return *service_; }
@@ -121,7 +124,7 @@ class MainWindow : public QMainWindow {
  private:
   void makeCentre();
   void makeDocks();
-  QDockWidget* addDock(const QString& title, const QString& name, QWidget* widget, Qt::DockWidgetArea area);
+  QDockWidget* addDock(const QString& title, const QString& name, QWidget* widget);
   void makeActions();
   void makeTimelineActions(QMenu* menu);
   void makeStateBar();
@@ -189,6 +192,8 @@ class MainWindow : public QMainWindow {
   FilesPanel* files_ = nullptr;
   SearchBar* search_ = nullptr;
   TreePanel* directory_ = nullptr;
+  QSplitter* centre_ = nullptr;
+  Workspaces* workspaces_ = nullptr;
   QDockWidget* problems_dock_ = nullptr;
   QLabel* state_ = nullptr;
   QLabel* rate_ = nullptr;

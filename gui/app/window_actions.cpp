@@ -25,6 +25,7 @@
 #include "gui/app/probes_panel.h"
 #include "gui/app/search_bar.h"
 #include "gui/app/tree_panel.h"
+#include "gui/app/workspaces.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/row_text.h"
@@ -157,6 +158,7 @@ void MainWindow::makeActions() {
   add(show, tr("Light colours"), {}, [this] { applyTheme(ThemeChoice::Light), theme_ = QStringLiteral("light"); });
   add(show, tr("Dark colours"), {}, [this] { applyTheme(ThemeChoice::Dark), theme_ = QStringLiteral("dark"); });
   show->addSeparator();
+  add(show, tr("Arrange this workspace as at first"), {}, [this] { workspaces_->reset(); });
   for (QDockWidget* dock : findChildren<QDockWidget*>()) show->addAction(dock->toggleViewAction());
   for (QMenu* menu : menuBar()->findChildren<QMenu*>()) menu->setToolTipsVisible(true);
 }
@@ -230,6 +232,8 @@ void MainWindow::makeStateBar() {
   buffer_->setAutoRaise(true);
   buffer_->setToolTip(tr("buffer, what happens when it is full, clock: press to change the size"));
   connect(buffer_, &QToolButton::clicked, this, &MainWindow::askBuffer);
+  workspaces_->addButtons(*bar);
+  bar->addSeparator();
   bar->addWidget(state_);
   bar->addSeparator();
   bar->addWidget(rate_);

@@ -15,6 +15,7 @@
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
+#include "gui/app/workspaces.h"
 #include "gui/model/apply_plan.h"
 #include "gui/model/comparison_page.h"
 #include "gui/model/event_rows.h"
@@ -42,6 +43,7 @@ void MainWindow::openTrace(const QString& path) {
   command_.clear();
   opened_file_ = path;
   setWindowTitle(tr("%1 — kevtrace").arg(QFileInfo(path).fileName()));
+  workspaces_->propose(Workspace::Analyse);
   strip_->setMostRecords(document_->mostRecords());
   fleet_->open(fleet::is_address(path.toStdString()) ? path : QString());
   document_->openFile(path);
@@ -91,7 +93,8 @@ Session MainWindow::session() const {
   if (timeline_->selectedRow()) s.selected_row = *timeline_->selectedRow();
   keepLook(s);
   s.theme = theme_;
-  s.layout = saveState();
+  s.workspace = Workspaces::names()[static_cast<int>(workspaces_->current())];
+  s.arrangements = workspaces_->arrangements();
   return s;
 }
 
@@ -99,7 +102,7 @@ void MainWindow::applySession(const Session& s, Following following) {
   theme_ = s.theme;
   if (theme_ == QLatin1String("dark")) applyTheme(ThemeChoice::Dark);
   if (theme_ == QLatin1String("light")) applyTheme(ThemeChoice::Light);
-  if (!s.layout.isEmpty()) restoreState(s.layout);
+  if (!s.workspace.isEmpty()) workspaces_->take(s.workspace, s.arrangements);
   probes_->setOwnText(s.probes);
   probes_->owned() = std::set<QString>(s.owned.begin(), s.owned.end());
   LanePrefs& wishes = timeline_->wishes();

@@ -17,6 +17,7 @@
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
 #include "gui/app/tree_panel.h"
+#include "gui/app/workspaces.h"
 #include "gui/model/compiler_service.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/live_state.h"
@@ -57,6 +58,7 @@ void MainWindow::connectLive() {
     if (write.error.isEmpty()) return;
     problems_->set(tr("file"), write.path + QStringLiteral(": ") + write.error,
                    tr("the directory's error_log says more; nothing behind it was written"));
+    problems_dock_->show();
     problems_dock_->raise();
   });
   connect(service_.get(), &TracingService::failed, this, [this](const QString& text) {
@@ -76,6 +78,7 @@ void MainWindow::leaveLive() {
 void MainWindow::beginTarget(const QStringList& command, Start start) {
   command_ = command;
   applies_ = start == Start::Applies;
+  workspaces_->propose(applies_ ? Workspace::Live : Workspace::Author);
   leaveLive();
 }
 
@@ -213,10 +216,14 @@ void MainWindow::takeState(const LiveState& state) {
   }
   live_lost_ = state.lost;
   overwrites_ = state.overwrites;
-  buffer_->setText(tr("%1 KiB a CPU · %2 · %3")
-                       .arg(grouped(state.buffer_kb),
-                            state.overwrites ? tr("oldest are overwritten") : tr("new ones are lost when full"),
-                            state.clock));
+  QString buffer =
+      tr("%1 KiB a CPU · %2").arg(grouped(state.buffer_kb), state.overwrites ? tr("keeps newest") : tr("keeps oldest"));
+  if (state.clock != QLatin1String("local")) buffer += QStringLiteral(" · ") + state.clock;
+  buffer_->setText(buffer);
+  buffer_->setToolTip(tr("%1 KiB for each CPU; when it is full %2; times are of the clock %3. Press to change the size")
+                          .arg(grouped(state.buffer_kb),
+                               state.overwrites ? tr("the oldest records are overwritten") : tr("new ones are lost"),
+                               state.clock));
   autosave();
   was_tracing_ = state.is_tracing;
   const QString last_error =

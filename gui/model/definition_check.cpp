@@ -9,6 +9,7 @@
 #include <QStringList>
 #include <algorithm>
 #include <cstdint>
+#include <optional>
 
 #include "compiler/diag/diagnostic.h"
 #include "compiler/layout/layout.h"
@@ -50,12 +51,25 @@ int column_of(std::string_view line, std::size_t byte) {
   return static_cast<int>(fromUtf8(line.substr(0, std::min(byte, line.size()))).size());
 }
 
+bool is_of_word(QChar c) { return c.isLetterOrNumber() || QStringLiteral("_%$@").contains(c); }
+
 // The end of the word that begins at `begin`; a squiggle underlines the word.
 int word_end(const QString& line, int begin) {
   int end = begin;
-  const auto is_word = [](QChar c) { return c.isLetterOrNumber() || c == u'_' || c == u'%' || c == u'$' || c == u'@'; };
-  while (end < line.size() && is_word(line[end])) ++end;
+  while (end < line.size() && is_of_word(line[end])) ++end;
   return std::max(end, begin + 1);
+}
+
+// The word in backquotes that `text` names, where it is a word of what begins at `begin` and has no blanks: `opne64` of
+// `libc:opne64`, whose mistake is told at `libc`.
+std::optional<int> named_word(const QString& line, int begin, const QString& text) {
+  const QString word = text.section(QLatin1Char('`'), 1, 1);
+  const qsizetype blank = line.indexOf(QLatin1Char(' '), begin);
+  const qsizetype at = word.isEmpty() ? -1 : line.indexOf(word, begin);
+  const qsizetype end = at + word.size();
+  if (at < 0 || end > (blank < 0 ? line.size() : blank)) return std::nullopt;
+  if ((at > 0 && is_of_word(line[at - 1])) || (end < line.size() && is_of_word(line[end]))) return std::nullopt;
+  return static_cast<int>(at);
 }
 
 class Checker {
@@ -233,6 +247,11 @@ class Checker {
     mistake.text = fromUtf8(diag::kernel_text(diagnostic.kind));
     mistake.id = fromUtf8(diag::kernel_id(diagnostic.kind));
     if (!diagnostic.detail.empty()) mistake.text += QStringLiteral(": ") + fromUtf8(diagnostic.detail);
+    mistake.word = mistake.begin;
+    if (const auto named = diagnostic.column ? named_word(line, mistake.begin, mistake.text) : std::nullopt) {
+      mistake.word = *named;
+      mistake.end = word_end(line, *named);
+    }
     QStringList help;
     for (const diag::Note& note : diagnostic.notes) help.append(fromUtf8(note.text));
     if (const auto general = diag::help_text(diagnostic.kind); !general.empty() && help.isEmpty())

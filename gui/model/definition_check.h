@@ -19,10 +19,11 @@ struct TextFix {
   QString label;  // "write `%di` for `%rdi`"
 };
 struct Mistake {
-  int line = 0, begin = 0, end = 0;
-  QString text;  // the kernel's
-  QString id;    // "BAD_REG_NAME"; empty: the kernel has no such mistake
-  QString help;  // our advice, lines
+  int line = 0, begin = 0, end = 0;  // begin: where the kernel's caret is
+  int word = 0;                      // where the underline begins, which ends at `end`: the word that `text` names
+  QString text;                      // the kernel's
+  QString id;                        // "BAD_REG_NAME"; empty: the kernel has no such mistake
+  QString help;                      // our advice, lines
   std::vector<TextFix> fixes;
 };
 struct RightLine {

@@ -45,6 +45,17 @@ TEST_F(GuiModel, ColumnsCountCharactersNotBytes) {
   EXPECT_LE(checked.mistakes[0].begin, 20);
 }
 
+TEST_F(GuiModel, TheWordThatIsWrongIsUnderlined) {
+  target::FixedTargetEnv env;
+  env.add_function({.name = "open64", .module = "libc", .address = 0x1000, .size = 16});
+  const QString line = QStringLiteral("p:typo libc:opne64 libc=%di");
+  const CheckedText checked = checkDefinitions(line, &env);
+  ASSERT_EQ(checked.mistakes.size(), 1u);
+  const Mistake& mistake = checked.mistakes[0];
+  EXPECT_EQ(mistake.begin, 7) << "the kernel's caret";
+  EXPECT_EQ(line.mid(mistake.word, mistake.end - mistake.word), QStringLiteral("opne64"));
+}
+
 TEST_F(GuiModel, RightLinesHaveListingAndFormat) {
   const CheckedText checked =
       checkDefinitions(QStringLiteral("p:op libc:open64 path=+0(%di):string\n  filter path ~ \"/etc/*\"\n"), nullptr);
@@ -88,6 +99,7 @@ TEST_F(GuiModel, AShortFormIsWhatItMeans) {
   const CheckedText wrong = checkDefinitions(QStringLiteral("p:ev app:f.c:42 m\n"), &env);
   ASSERT_EQ(wrong.mistakes.size(), 1u);
   EXPECT_EQ(wrong.mistakes[0].begin, 16);
+  EXPECT_EQ(wrong.mistakes[0].word, 16);
   EXPECT_EQ(wrong.mistakes[0].id, QStringLiteral("NO_BTFARG"));
 }
 
@@ -194,7 +206,8 @@ TEST_F(GuiModel, SessionsComeBackAsTheyWere) {
   s.pinned_lanes = {QStringLiteral("cpu:1")};
   s.directory = QStringLiteral("/tmp/t");
   s.pid = 7;
-  s.layout = "\x01\x02";
+  s.workspace = "live";
+  s.arrangements = {{"live", "\x01\x02"}, {"analyse", "\x03"}};
   const auto back = fromJson(toJson(s));
   ASSERT_TRUE(back);
   EXPECT_EQ(toJson(*back), toJson(s));

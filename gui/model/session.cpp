@@ -76,7 +76,11 @@ QByteArray toJson(const Session& s) {
     o[QStringLiteral("range_ns")] = QJsonArray{numberText(s.range_ns->first), numberText(s.range_ns->second)};
   if (s.selected_row) o[QStringLiteral("selected_row")] = numberText(*s.selected_row);
   o[QStringLiteral("theme")] = s.theme;
-  o[QStringLiteral("layout")] = QString::fromLatin1(s.layout.toBase64());
+  o[QStringLiteral("workspace")] = s.workspace;
+  QJsonObject arrangements;
+  for (auto one = s.arrangements.begin(); one != s.arrangements.end(); ++one)
+    arrangements[one.key()] = QString::fromLatin1(one.value().toBase64());
+  o[QStringLiteral("arrangements")] = arrangements;
   return QJsonDocument(o).toJson();
 }
 
@@ -122,7 +126,10 @@ Result<Session> fromJson(const QByteArray& json) {
     s.range_ns = {numberOf(r[0]), numberOf(r[1])};
   if (o.contains(QStringLiteral("selected_row"))) s.selected_row = numberOf(o[QStringLiteral("selected_row")]);
   s.theme = o[QStringLiteral("theme")].toString();
-  s.layout = QByteArray::fromBase64(o[QStringLiteral("layout")].toString().toLatin1());
+  s.workspace = o[QStringLiteral("workspace")].toString();
+  const QJsonObject arrangements = o[QStringLiteral("arrangements")].toObject();
+  for (auto one = arrangements.begin(); one != arrangements.end(); ++one)
+    s.arrangements[one.key()] = QByteArray::fromBase64(one.value().toString().toLatin1());
   return s;
 }
 

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <QByteArray>
+#include <QMap>
 #include <QString>
 #include <QStringList>
 #include <cstdint>
@@ -37,8 +38,9 @@ struct Session {
   std::optional<std::pair<double, double>> window_ns;               // relative to the first record
   std::optional<std::pair<std::uint64_t, std::uint64_t>> range_ns;  // absolute
   std::optional<std::uint64_t> selected_row;
-  QString theme;      // light, dark; empty: the system's
-  QByteArray layout;  // QMainWindow::saveState
+  QString theme;                           // light, dark; empty: the system's
+  QString workspace;                       // the current one
+  QMap<QString, QByteArray> arrangements;  // of each workspace, as Workspaces::arrangements() has them
 };
 
 // A relative path of the trace is relative to the file's folder.

@@ -118,7 +118,7 @@ void DefinitionEditor::showMistakes() {
     QTextEdit::ExtraSelection selection;
     selection.cursor = QTextCursor(block);
     const int length = block.length() - 1;
-    int begin = std::clamp(mistake.begin, 0, length);
+    int begin = std::clamp(mistake.word, 0, length);
     const int end = std::clamp(mistake.end, begin, length);
     if (begin == end && begin > 0) --begin;  // the place is behind the end of the line
     selection.cursor.setPosition(block.position() + begin);

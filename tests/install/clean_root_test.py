@@ -4,7 +4,7 @@ import os
 import re
 import unittest
 
-from clean_root import CleanRoot, run
+from clean_root import CleanRoot, own_release, run
 
 BUILD, CPACK = os.environ["KEVT_BUILD"], os.environ["KEVT_CPACK"]
 PROGRAM = ("python3", "-c", 'open("/etc/hostname")')
@@ -25,7 +25,7 @@ class Packages(CleanRoot):
         return {name for name in found if not KEPT.match(name) and not name.endswith((".pyc", ".pyo"))}
 
     def test_install_probe_and_remove(self):
-        self.make_root("bookworm", "--variant=apt", "--include=python3-minimal")
+        self.make_root(own_release(), "--variant=apt", "--include=python3-minimal")
         packages = os.path.join(self.root, "tmp")
         done = run(CPACK, "-B", packages, cwd=BUILD)
         self.assertEqual(done.returncode, 0, done.stderr)

@@ -11,7 +11,7 @@ import subprocess
 import time
 import unittest
 
-from clean_root import CleanRoot, run
+from clean_root import CleanRoot, own_release, run
 
 import clickhouse
 from clickhouse import ClickHouse
@@ -79,7 +79,7 @@ class Booted(CleanRoot):
             file.write(SCRIPT)
 
     def install(self):
-        self.make_root("bookworm", "--variant=apt", "--include=systemd,systemd-sysv,python3-minimal")
+        self.make_root(own_release(), "--variant=apt", "--include=systemd,systemd-sysv,python3-minimal")
         self.checked(run(CPACK, "-B", self.root + "/tmp", cwd=BUILD))
         wanted = [path.removeprefix(self.root) for path in glob.glob(self.root + "/tmp/*.deb")
                   if os.path.basename(path).split("_")[0] in ("kevtrace", "kevtrace-compiler", "kevtrace-fleet")]

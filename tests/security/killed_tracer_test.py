@@ -28,7 +28,7 @@ def tracer_of(front):
 def has_ended(pid):
     try:
         return read(f"/proc/{pid}/stat").rpartition(b") ")[2][:1] in b"ZX"
-    except FileNotFoundError:
+    except (FileNotFoundError, ProcessLookupError):  # the second while it is read
         return True
 
 
