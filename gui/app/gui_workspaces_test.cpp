@@ -20,6 +20,8 @@ class GuiWorkspaces : public WindowTest {
   static void show(MainWindow& window, int width = 1500, int height = 940) {
     window.resize(width, height);
     window.show();
+    window.activateWindow();  // keys are for the active window, which nobody manages under Xvfb
+    ASSERT_TRUE(QTest::qWaitForWindowActive(&window));
     window.settle();
   }
   static QDockWidget& dock(MainWindow& window, const char* name) {

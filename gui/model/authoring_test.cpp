@@ -1,7 +1,9 @@
 // Writing definitions: names and members from types, what hovering tells, code, the same thing in a terminal, triggers.
 #include <gtest/gtest.h>
 
+#include <QCoreApplication>
 #include <QFile>
+#include <QFileInfo>
 #include <QTemporaryDir>
 #include <QTest>
 
@@ -14,6 +16,12 @@
 #include "gui/model/model_testing.h"
 #include "gui/model/trigger_text.h"
 #include "tests/golden/small_btf.h"
+
+namespace gui_names {
+[[gnu::noinline, gnu::used]] int once(int x) { return x + 1; }
+[[gnu::noinline, gnu::used]] int twice(int x, const char*) { return 2 * x; }
+[[gnu::noinline, gnu::used]] double twice(double x) { return 2 * x; }
+}  // namespace gui_names
 
 namespace kevt::gui {
 namespace {
@@ -85,6 +93,28 @@ TEST_F(GuiAuthoring, ALineIsCompletedAmongAHundredThousandFunctions) {
   const Completion found = completeDefinition(line, static_cast<int>(line.size()), symbols);
   ASSERT_FALSE(found.suggestions.empty());
   EXPECT_EQ(found.suggestions[0].text, QStringLiteral("vfs_read"));
+}
+
+// Names of the source, and markers: of this program and of a library that has some.
+TEST_F(GuiAuthoring, NamesOfTheSourceAndMarkersAreCompleted) {
+  const auto process = target::ProcessEnv::of_process(getpid(), {});
+  ASSERT_TRUE(process);
+  const SymbolIndex symbols = SymbolIndex::ofModules(process->modules());
+  const auto found = [&](const QString& typed) {
+    const QString line = QStringLiteral("p:x ") + typed;
+    std::vector<std::string> all;
+    for (const Suggestion& one : completeDefinition(line, static_cast<int>(line.size()), symbols).suggestions)
+      all.push_back(one.text.toStdString());
+    return all;
+  };
+  using Names = std::vector<std::string>;
+  const QString self = QFileInfo(QCoreApplication::applicationFilePath()).fileName();
+  const std::string own = self.toStdString() + ":gui_names::";
+  EXPECT_EQ(found("gui_names::twice"), (Names{own + "twice(double)", own + "twice(int,charconst*)"}));
+  EXPECT_EQ(found("gui_names::once"), Names{own + "once"});
+  EXPECT_EQ(found(self + ":gui_names::onc"), Names{own + "once"});
+  EXPECT_EQ(found("libstdc++:libstdcxx:th"), Names{"libstdc++:libstdcxx:throw"});
+  EXPECT_EQ(found("libstdcxx:th"), Names{"libstdc++:libstdcxx:throw"}) << "what is before the colon is no module";
 }
 
 TEST_F(GuiAuthoring, ThisProcessTellsPlacesCodeAndArming) {

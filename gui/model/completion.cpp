@@ -66,7 +66,8 @@ void complete_place(Completion& out, const QString& line, int column, const Symb
   for (const SymbolName* symbol : symbols.find(typed.toStdString(), kMaxSuggestions)) {
     const QString module = QString::fromStdString(symbol->module);
     const QString name = QString::fromStdString(symbol->name);
-    out.suggestions.push_back({module.isEmpty() ? name : module + QLatin1Char(':') + name, module});
+    out.suggestions.push_back({module.isEmpty() ? name : module + QLatin1Char(':') + name,
+                               symbol->note.empty() ? module : QString::fromStdString(symbol->note)});
   }
 }
 

@@ -1,13 +1,18 @@
-// Completion of function names.
+// Completion of names of functions and markers.
 //
 // The names are sorted: exact and prefix hits are a binary search. Only if these do not fill the list, one pass over
 // all names looks for parts and for letters in order; 150,000 names take a few milliseconds.
 #include "gui/model/symbol_index.h"
 
 #include <algorithm>
+#include <initializer_list>
+#include <map>
 #include <set>
+#include <tuple>
 
 #include "compiler/target/elf/elf_image.h"
+#include "compiler/target/elf/source_names.h"
+#include "compiler/target/elf/usdt.h"
 
 namespace kevt::gui {
 namespace {
@@ -28,6 +33,33 @@ bool has_letters(std::string_view name, std::string_view letters) {
   return true;
 }
 
+bool is_of_system(std::string_view path) {
+  return std::ranges::any_of(std::initializer_list<std::string_view>{"/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/"},
+                             [&](std::string_view folder) { return path.starts_with(folder); });
+}
+
+// As a definition names them: the qualified name, or with parameters where there are several.
+void add_source_names(const target::ElfImage& image, const std::string& module, std::vector<SymbolName>& names) {
+  std::map<std::string, std::set<std::string>> overloads;
+  for (const target::ElfSymbol& symbol : image.symbols()) {
+    if (symbol.kind == target::SymbolKind::Object) continue;
+    std::string name = target::source_name(symbol.name);
+    if (name.empty() || !target::copied_function(symbol.name).empty()) continue;
+    std::erase(name, ' ');
+    overloads[std::string(target::qualified_name(name))].insert(name);
+  }
+  for (const auto& [qualified, full] : overloads)
+    for (const std::string& name : full)
+      names.push_back({.name = full.size() == 1 ? qualified : name, .module = module, .note = module});
+}
+
+void add_markers(const target::ElfImage& image, const std::string& module, std::vector<SymbolName>& names) {
+  const auto markers = target::read_usdt_markers(image);
+  if (!markers) return;
+  for (const target::UsdtMarker& marker : *markers)
+    names.push_back({.name = marker.provider + ":" + marker.name, .module = module, .note = "marker of " + module});
+}
+
 }  // namespace
 
 SymbolIndex::SymbolIndex(std::vector<SymbolName> names) : names_(std::move(names)) {
@@ -36,6 +68,7 @@ SymbolIndex::SymbolIndex(std::vector<SymbolName> names) : names_(std::move(names
   const auto twins =
       std::ranges::unique(names_, [&](const SymbolName& a, const SymbolName& b) { return key(a) == key(b); });
   names_.erase(twins.begin(), twins.end());
+  for (const SymbolName& one : names_) modules_.insert(one.module);
 }
 
 SymbolIndex SymbolIndex::ofModules(const std::vector<target::ProcessModule>& modules) {
@@ -46,6 +79,9 @@ SymbolIndex SymbolIndex::ofModules(const std::vector<target::ProcessModule>& mod
     const std::string written = module.is_program ? std::string() : short_module(module.name);
     for (const target::ElfSymbol& symbol : image->symbols())
       if (symbol.kind != target::SymbolKind::Object) names.push_back({std::string(symbol.name), written});
+    const std::string named = short_module(module.name);
+    add_markers(*image, named, names);
+    if (!is_of_system(module.path)) add_source_names(*image, named, names);
   }
   return SymbolIndex(std::move(names));
 }
@@ -67,7 +103,8 @@ SymbolIndex SymbolIndex::ofKernelList(std::string_view text) {
 
 std::vector<const SymbolName*> SymbolIndex::find(std::string_view typed, std::size_t limit) const {
   std::string_view module;
-  if (const std::size_t colon = typed.find(':'); colon != std::string_view::npos) {
+  if (const std::size_t colon = typed.find(':');
+      colon != std::string_view::npos && (colon == 0 || modules_.contains(typed.substr(0, colon)))) {
     module = typed.substr(0, colon);
     typed.remove_prefix(colon + 1);
   }
@@ -84,7 +121,7 @@ std::vector<const SymbolName*> SymbolIndex::find(std::string_view typed, std::si
     if (!fits(symbol) || symbol.name.starts_with(typed)) continue;
     if (symbol.name.find(typed) != std::string::npos)
       parts.push_back(&symbol);
-    else if (parts.size() + letters.size() < limit && has_letters(symbol.name, typed))
+    else if (symbol.note.empty() && parts.size() + letters.size() < limit && has_letters(symbol.name, typed))
       letters.push_back(&symbol);
     if (found.size() + parts.size() >= limit) break;
   }

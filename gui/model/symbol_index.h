@@ -1,6 +1,8 @@
-// SymbolIndex: function names, ranked by how they match the typed text: exact, prefix, part, letters in order.
+// SymbolIndex: names of functions and markers, ranked by how they match the typed text: exact, prefix, part, letters in
+// order.
 #pragma once
 
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,25 +12,29 @@
 namespace kevt::gui {
 
 struct SymbolName {
-  std::string name;
+  std::string name;    // behind the ':': "open64", "shapes::Square::scale(int)", "python:gc__start"
   std::string module;  // the word before the ':'; empty: the program or the kernel itself
+  std::string note{};  // what it is, where the name does not tell; or empty
 };
 
 class SymbolIndex {
  public:
   SymbolIndex() = default;
   explicit SymbolIndex(std::vector<SymbolName> names);
-  // The functions of the files that a process has mapped.
+  // The functions and markers of the files that a process has mapped. Functions of C++ and Rust, but for those of
+  // system libraries, have the names of their source besides, with parameters where these tell overloads apart.
   static SymbolIndex ofModules(const std::vector<target::ProcessModule>& modules);
   // `text`: available_filter_functions, or names of kallsyms, one per line.
   static SymbolIndex ofKernelList(std::string_view text);
 
   std::size_t size() const { return names_.size(); }
-  // At most `limit` names, best first. "libc:op" searches only modules named libc.
+  // At most `limit` names, best first. "libc:op" searches only modules named libc; what stands before another colon
+  // belongs to the name.
   std::vector<const SymbolName*> find(std::string_view typed, std::size_t limit) const;
 
  private:
   std::vector<SymbolName> names_;  // by name
+  std::set<std::string, std::less<>> modules_;
 };
 
 }  // namespace kevt::gui
