@@ -1,4 +1,5 @@
 // What a recording is looked at with: lanes of hits and durations, orders, latencies, times, colours, bundles.
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <QAction>
@@ -10,10 +11,12 @@
 #include <QMimeData>
 #include <QStatusBar>
 #include <QTest>
+#include <QTreeWidget>
 #include <set>
 
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
+#include "gui/app/measure_panel.h"
 #include "gui/app/search_bar.h"
 #include "gui/app/window_testing.h"
 #include "gui/model/event_rows.h"
@@ -170,6 +173,18 @@ TEST_F(GuiLook, LatencyBetweenTwoRecordsIsMeasured) {
   EXPECT_EQ(*window_.timeline().range(), std::pair(view().time_ns(10), view().time_ns(30)));
   EXPECT_TRUE(window_.statusBar()->currentMessage().contains("(record 31)"))
       << qPrintable(window_.statusBar()->currentMessage());
+}
+
+TEST_F(GuiLook, FlagsAndAddressesHaveNoMean) {
+  const auto of = [&](const char* field) {
+    const auto found = window_.measure().table().findItems(QLatin1String(field), Qt::MatchExactly | Qt::MatchRecursive);
+    QStringList cells;
+    for (int column = 3; !found.isEmpty() && column < found[0]->columnCount(); ++column)
+      cells.append(found[0]->text(column));
+    return cells.join(QLatin1Char(' ')).toStdString();
+  };
+  EXPECT_EQ(of("flags"), "0x0 – – – 0x80000");
+  EXPECT_THAT(of("fd"), ::testing::MatchesRegex("-1 [0-9.]+ 3 3 3"));
 }
 
 TEST_F(GuiLook, TimesAreWrittenByTheWallClock) {

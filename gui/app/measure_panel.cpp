@@ -22,7 +22,12 @@ struct MeasurePanel::Result {
   struct Line {
     QString name;
     std::uint64_t count = 0;
-    std::vector<std::pair<QString, record::Measured>> values;
+    struct Value {
+      QString name;  // empty: how long calls took
+      record::Measured measured;
+      bool is_hex = false;
+    };
+    std::vector<Value> values;
   };
   std::vector<Line> events, tasks;
 };
@@ -150,7 +155,11 @@ void MeasurePanel::start() {
         for (std::uint32_t i = 0; i < events.size(); ++i) {
           Result::Line line{QString::fromStdString(view.names().events[i]->name), events[i], {}};
           for (auto& [key, all] : values)
-            if (key.first == i) line.values.emplace_back(key.second, record::measure(std::move(all)));
+            if (key.first == i) {
+              const record::EventFormat& event = *view.names().events[i];
+              const record::Field* field = event.find(key.second.toStdString());
+              line.values.push_back({key.second, record::measure(std::move(all)), field && isHex(event, *field)});
+            }
           // An event without records of its own here may have durations: its calls are known by their returns.
           if (!events[i] && line.values.empty()) continue;
           result.events.push_back(std::move(line));
@@ -185,8 +194,17 @@ void MeasurePanel::show(const Result& result) {
     for (const Result::Line& line : lines) {
       auto* item = new QTreeWidgetItem(group, {line.name, grouped(line.count), rate(line.count)});
       item->setExpanded(true);
-      for (const auto& [name, m] : line.values) {
+      for (const auto& [name, m, is_hex] : line.values) {
         const bool is_duration = name.isEmpty();
+        if (is_hex) {  // addresses, flags, ids: no mean; as doubles the greatest of them are not exact
+          const QString none = QStringLiteral("–");
+          const auto hex = [&](double value) {
+            constexpr double kExact = 1ull << 53;
+            return value < 0 || value > kExact ? none : QStringLiteral("0x%1").arg(static_cast<quint64>(value), 0, 16);
+          };
+          new QTreeWidgetItem(item, {name, grouped(m.count), {}, hex(m.least), none, none, none, hex(m.greatest)});
+          continue;
+        }
         const auto text = [&](double value) { return is_duration ? duration(value) : compactNumber(value); };
         new QTreeWidgetItem(item, {is_duration ? tr("duration") : name,
                                    grouped(m.count),

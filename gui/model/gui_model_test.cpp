@@ -45,6 +45,15 @@ TEST_F(GuiModel, ColumnsCountCharactersNotBytes) {
   EXPECT_LE(checked.mistakes[0].begin, 20);
 }
 
+TEST_F(GuiModel, AFieldIsHexadecimalByItsOwnName) {
+  const record::EventFormat event{.print_fmt = R"("(%lx) flags=0x%x s=%d at: 0x%lx", REC->__probe_ip)"};
+  const auto is_hex = [&](const char* name) { return isHex(event, record::Field{.name = name}); };
+  EXPECT_TRUE(is_hex("flags"));
+  EXPECT_TRUE(is_hex("at"));
+  EXPECT_FALSE(is_hex("s")) << "the end of another's name";
+  EXPECT_FALSE(is_hex("lags"));
+}
+
 TEST_F(GuiModel, TheWordThatIsWrongIsUnderlined) {
   target::FixedTargetEnv env;
   env.add_function({.name = "open64", .module = "libc", .address = 0x1000, .size = 16});

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <cctype>
 #include <cmath>
 
 #include "gui/model/text_forms.h"
@@ -46,14 +47,16 @@ QString compactNumber(double number) {
                                                       : QString::number(number, 'f', 2);
 }
 
-namespace {
-
-bool is_hex(const record::EventFormat& event, const record::Field& field) {
-  return event.print_fmt.find(field.name + "=0x%") != std::string::npos ||
-         event.print_fmt.find(field.name + ": 0x%") != std::string::npos;
+bool isHex(const record::EventFormat& event, const record::Field& field) {
+  const std::string& text = event.print_fmt;
+  const auto is_of_name = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+  for (const char* sign : {"=0x%", ": 0x%"}) {
+    const std::string wanted = field.name + sign;
+    for (std::size_t at = text.find(wanted); at != std::string::npos; at = text.find(wanted, at + 1))
+      if (at == 0 || !is_of_name(text[at - 1])) return true;
+  }
+  return false;
 }
-
-}  // namespace
 
 QString taskText(const record::StoreTask& task) {
   const QString comm = QString::fromStdString(task.comm);
@@ -69,7 +72,7 @@ QString fieldText(const record::EventFormat& event, const record::Field& field, 
         field.role == record::PlaceRole::Function ? record::SymbolOffset::Hidden : record::SymbolOffset::Shown;
     record::append_symbol(metadata.symbols_of(record.thread()), record::value_of(field, bytes).number, offset, text);
   } else if (const record::Value value = record::value_of(field, bytes);
-             value.is_integer() && field.items() == 1 && is_hex(event, field)) {
+             value.is_integer() && field.items() == 1 && isHex(event, field)) {
     text = fmt::format("0x{:x}", value.number);
   } else {
     record::append_value(field, bytes, text);
