@@ -137,6 +137,16 @@ TEST_F(GuiWorkspaces, TheUsersOwnAreThereAtTheNextStart) {
   }
 }
 
+// What is loaded before the window has its size is arranged in that size.
+TEST_F(GuiWorkspaces, TheFirstStartIsArrangedInTheWindowsSize) {
+  QSettings settings(folder_.filePath("none.ini"), QSettings::IniFormat);
+  MainWindow window;
+  window.workspaces().load(settings);
+  show(window, 1800, 1000);
+  EXPECT_THAT(visible(window), UnorderedElementsAre("probes", "events", "problems"));
+  EXPECT_NEAR(dock(window, "probes").width(), 720, 60);
+}
+
 TEST_F(GuiWorkspaces, WhatIsNoArrangementIsIgnored) {
   MainWindow window;
   show(window);

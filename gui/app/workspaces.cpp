@@ -56,7 +56,7 @@ Workspaces::Workspaces(QMainWindow& window, QSplitter& centre)
 bool Workspaces::eventFilter(QObject* watched, QEvent* event) {
   if (event->type() == QEvent::Show) {
     window_.removeEventFilter(this);
-    if (!left_.contains(nameOf(current_))) arrange(current_);
+    if (!restore(left_.value(nameOf(current_)))) arrange(current_);
   }
   return QObject::eventFilter(watched, event);
 }
