@@ -219,7 +219,10 @@ QStringList Hands::lines() {
 
 QStringList Hands::measured() {
   raise(window_.measure());
-  wait([&] { return !window_.measure().isBusy() && window_.measure().table().topLevelItemCount() > 0; });
+  wait([&] {
+    const MeasurePanel& page = window_.measure();  // which is up to date from when it is seen
+    return !page.visibleRegion().isEmpty() && !page.isBusy() && window_.measure().table().topLevelItemCount() > 0;
+  });
   QStringList all;
   const auto add = [&](const auto& self, const QTreeWidgetItem* item, int depth) -> void {
     QStringList cells;

@@ -184,7 +184,7 @@ TEST_F(GuiLook, FlagsAndAddressesHaveNoMean) {
     return cells.join(QLatin1Char(' ')).toStdString();
   };
   EXPECT_EQ(of("flags"), "0x0 – – – 0x80000");
-  EXPECT_THAT(of("fd"), ::testing::MatchesRegex("-1 [0-9.]+ 3 3 3"));
+  EXPECT_THAT(of("fd"), ::testing::MatchesRegex("-1 [0-9.]+( [0-9]+){3}"));
 }
 
 TEST_F(GuiLook, TimesAreWrittenByTheWallClock) {

@@ -5,11 +5,14 @@
 #include <QDockWidget>
 #include <QSettings>
 #include <QTest>
+#include <QTreeWidget>
 
 #include "gui/app/main_window.h"
+#include "gui/app/measure_panel.h"
 #include "gui/app/window_testing.h"
 #include "gui/app/workspaces.h"
 #include "gui/model/session.h"
+#include "gui/model/trace_document.h"
 #include "gui/view/timeline_view.h"
 
 namespace kevt::gui {
@@ -92,6 +95,33 @@ TEST_F(GuiWorkspaces, WhatIsOpenedProposesOneAndTheUserDecides) {
   window.openTrace(dat);
   window.settle();
   EXPECT_EQ(window.workspaces().current(), Workspace::Live);
+}
+
+// A page that was hidden while a live trace went on is up to date when it is seen.
+TEST_F(GuiWorkspaces, APageThatComesForthIsUpToDate) {
+  const QString dat = folder_.filePath("run.dat");
+  ASSERT_TRUE(record(dat)) << qPrintable(said_);
+  TraceDocument recorded;
+  recorded.openFile(dat);
+  ASSERT_TRUE(QTest::qWaitFor([&] { return recorded.state() == TraceDocument::State::Loaded; }, kPatienceMs));
+  MainWindow window;
+  show(window);
+  window.document().beginLive(QStringLiteral("test"));
+  window.settle();  // what the beginning itself has looked at
+  window.document().showLive(recorded.view(), recorded.metadata());
+  window.settle();
+  ASSERT_FALSE(dock(window, "measure").isVisible());
+  dock(window, "measure").show();
+  dock(window, "measure").raise();
+  const QTreeWidget& table = window.measure().table();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return window.measure().isVisible(); }, kPatienceMs));
+  EXPECT_TRUE(window.measure().isBusy()) << "it measures at once, not when the timeline moves next";
+  ASSERT_TRUE(
+      QTest::qWaitFor([&] { return !window.measure().isBusy() && table.topLevelItemCount() > 0; }, kPatienceMs));
+  const auto found = table.findItems(QStringLiteral("opening"), Qt::MatchExactly | Qt::MatchRecursive);
+  ASSERT_EQ(found.size(), 1);
+  EXPECT_GE(found[0]->text(1).toInt(), 200);
+  window.document().endLive();
 }
 
 TEST_F(GuiWorkspaces, ASessionHasThemAll) {

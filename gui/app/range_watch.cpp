@@ -1,7 +1,9 @@
 #include "gui/app/range_watch.h"
 
+#include <QEvent>
 #include <QTimer>
 #include <QWidget>
+#include <utility>
 
 #include "gui/model/trace_document.h"
 #include "gui/view/timeline_view.h"
@@ -31,10 +33,19 @@ RangeWatch::RangeWatch(TraceDocument& document, TimelineView& timeline, QWidget&
       Q_EMIT due();
   });
   connect(&timeline_, &TimelineView::windowChanged, this, [this, &panel] {
-    if (document_.state() == TraceDocument::State::Live && !timeline_.range() && !live_->isActive() &&
-        panel.isVisible())
+    if (document_.state() != TraceDocument::State::Live || timeline_.range() || live_->isActive()) return;
+    if (panel.isVisible())
       live_->start();
+    else
+      is_behind_ = true;
   });
+  panel.installEventFilter(this);
+}
+
+// A page that nobody has seen did not follow the live trace.
+bool RangeWatch::eventFilter(QObject* watched, QEvent* event) {
+  if (event->type() == QEvent::Show && std::exchange(is_behind_, false)) lookAgain();
+  return QObject::eventFilter(watched, event);
 }
 
 RangeWatch::Wanted RangeWatch::wanted() const {

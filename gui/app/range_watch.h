@@ -40,6 +40,8 @@ class RangeWatch : public QObject {
   void lookAgain();
   bool isWaiting() const;
 
+  bool eventFilter(QObject* watched, QEvent* event) override;
+
  Q_SIGNALS:
   void due();
 
@@ -48,7 +50,8 @@ class RangeWatch : public QObject {
   TimelineView& timeline_;
   std::shared_ptr<const KeptRows> kept_;
   QTimer* delay_;
-  QTimer* live_;  // until a live trace is looked at again
+  QTimer* live_;            // until a live trace is looked at again
+  bool is_behind_ = false;  // a live trace went on while the panel was hidden
 };
 
 }  // namespace kevt::gui
