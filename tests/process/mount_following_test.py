@@ -189,7 +189,10 @@ class Following(PlaceTest):
         self.assertEqual(self.mount.stdout.readline(), "done\n")
         descriptors = max(len(os.listdir(f"/proc/{pid}/fd")) for pid in behind if "kevtrace" in self.comm(pid))
         self.assertLess(descriptors, 600)
-        self.assertEqual(self.cat("kprobe_profile").split()[1:], ["401", "0"])
+        profile = self.cat("kprobe_profile").split()[1:]
+        if profile != ["401", "0"]:
+            os.set_blocking(self.mount.stderr.fileno(), False)
+            self.fail(f"{profile}, then {self.cat('kprobe_profile').split()[1:]}; it said: {self.mount.stderr.read()}")
         begun = lambda: [line for line in self.cat("trace").splitlines() if "begun:" in line]
         wait_until(lambda: len(begun()) == 401, "the last record: it waits for programs that may still come with an older one")
         lines = begun()
