@@ -85,52 +85,54 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 
 set(CPACK_DEBIAN_CORE_PACKAGE_NAME kevtrace)
 set(CPACK_DEBIAN_CORE_PACKAGE_RECOMMENDS "kevtrace-compiler, libtraceevent1-plugin")
-set(CPACK_COMPONENT_CORE_DESCRIPTION "the kernel's event language, compiled, for any process
- Traces programs and the kernel with definitions as kprobe_events has them. With
+set(CPACK_COMPONENT_CORE_DESCRIPTION "kernel's event language, compiled, for any process
+Traces programs and the kernel with definitions as kprobe_events has them. With
  kevtrace-compiler definitions are compiled here; without, compiled scripts run.")
 set(CPACK_DEBIAN_COMPILER_PACKAGE_NAME kevtrace-compiler)
 set(CPACK_DEBIAN_COMPILER_PACKAGE_DEPENDS "kevtrace (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_COMPILER_DESCRIPTION "what kevtrace compiles definitions with
- The part of kevtrace that needs LLVM.")
+The part of kevtrace that needs LLVM.")
 set(CPACK_DEBIAN_FLEET_PACKAGE_NAME kevtrace-fleet)
 set(CPACK_DEBIAN_FLEET_PACKAGE_DEPENDS "kevtrace (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_FLEET_DESCRIPTION "kevtrace's recordings in a database
- The part of kevtrace that needs libcurl and libcrypto: sends recordings to a
+The part of kevtrace that needs libcurl and libcrypto: sends recordings to a
  ClickHouse server, reads them from there, and signs and obeys orders.")
 set(CPACK_DEBIAN_GUI_PACKAGE_NAME kevtrace-gui)
 set(CPACK_DEBIAN_GUI_PACKAGE_DEPENDS "kevtrace (= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_GUI_DESCRIPTION "kevtrace's window: definitions, live timelines and recordings
- Authors probes, shows what they hit as it happens, and opens recordings.")
+Authors probes, shows what they hit as it happens, and opens recordings.")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libkevtrace0)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_GENERATE_SHLIBS ON)
+# Which package programs need that are linked with it; CPack writes this for all packages or none.
+file(WRITE ${CMAKE_BINARY_DIR}/packaging/shlibs "libkevtrace 0 libkevtrace0 (>= ${PROJECT_VERSION})\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/packaging/shlibs)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "kevtrace (>= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "kevtrace for other programs
- Checks definitions, traces programs and reads recordings, from C.")
+Checks definitions, traces programs and reads recordings, from C.")
 set(CPACK_DEBIAN_LIBDEV_PACKAGE_NAME libkevtrace-dev)
 set(CPACK_DEBIAN_LIBDEV_PACKAGE_SECTION libdevel)
 set(CPACK_DEBIAN_LIBDEV_PACKAGE_DEPENDS "libkevtrace0 (= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_LIBDEV_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_COMPONENT_LIBDEV_DESCRIPTION "kevtrace for other programs: header and pkg-config file
- What a program is compiled with that uses libkevtrace.")
+What a program is compiled with that uses libkevtrace.")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_NAME python3-kevtrace)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SECTION python)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_PYTHON_PACKAGE_DEPENDS "python3, libkevtrace0 (>= ${PROJECT_VERSION})")
 set(CPACK_DEBIAN_PYTHON_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_COMPONENT_PYTHON_DESCRIPTION "kevtrace for Python programs
- Traces programs and reads recordings in Python, by libkevtrace.")
+Traces programs and reads recordings in Python, by libkevtrace.")
 set(CPACK_DEBIAN_DKMS_PACKAGE_NAME kevtrace-dkms)
 set(CPACK_DEBIAN_DKMS_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_DKMS_PACKAGE_DEPENDS "dkms")
 set(CPACK_DEBIAN_DKMS_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DKMS_PACKAGE_CONTROL_EXTRA "${packaging}/postinst;${packaging}/prerm")
 set(CPACK_COMPONENT_DKMS_DESCRIPTION "kevtrace's kernel module, as sources
- Optional: kevtrace traces the kernel by BPF programs without it.")
+Optional: kevtrace traces the kernel by BPF programs without it.")
 set(CPACK_DEBIAN_DOC_PACKAGE_NAME kevtrace-doc)
 set(CPACK_DEBIAN_DOC_PACKAGE_ARCHITECTURE all)
 set(CPACK_DEBIAN_DOC_PACKAGE_SHLIBDEPS OFF)
 set(CPACK_DEBIAN_DOC_PACKAGE_SECTION doc)
 set(CPACK_COMPONENT_DOC_DESCRIPTION "documentation and examples of kevtrace
- The language, recordings, histograms, the window, and how it is made.")
+The language, recordings, histograms, the window, and how it is made.")
 include(CPack)

@@ -152,6 +152,19 @@ class Installed(unittest.TestCase):
         if shutil.which("desktop-file-validate") and "kevtrace-gui" in packages:
             entry = os.path.join(root, "usr/share/applications/kevtrace-gui.desktop")
             self.assertEqual(run("desktop-file-validate", entry).stdout, "")
+        if shutil.which("appstreamcli") and "kevtrace-gui" in packages:
+            page, = glob.glob(os.path.join(root, "usr/share/metainfo/*.xml"))
+            done = run("appstreamcli", "validate", "--no-net", page)
+            self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(run("dpkg-deb", "-I", packages["libkevtrace0"], "shlibs").stdout, "libkevtrace 0 libkevtrace0 (>= 0.1.0)\n")
+
+    def test_lintian_has_no_error(self):
+        if not shutil.which("lintian"):
+            self.skipTest("lintian is not here")
+        done = run(CPACK, "-B", self.folder, cwd=BUILD)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        done = run("lintian", "--fail-on", "error", *glob.glob(os.path.join(self.folder, "*.deb")))
+        self.assertEqual(done.returncode, 0, done.stdout)
 
 
 if __name__ == "__main__":
