@@ -105,7 +105,8 @@ set(CPACK_DEBIAN_LIBRARY_PACKAGE_NAME libkevtrace0)
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_SECTION libs)
 # Which package programs need that are linked with it; CPack writes this for all packages or none.
 file(WRITE ${CMAKE_BINARY_DIR}/packaging/shlibs "libkevtrace 0 libkevtrace0 (>= ${PROJECT_VERSION})\n")
-set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA ${CMAKE_BINARY_DIR}/packaging/shlibs)
+file(WRITE ${CMAKE_BINARY_DIR}/packaging/triggers "activate-noawait ldconfig\n")
+set(CPACK_DEBIAN_LIBRARY_PACKAGE_CONTROL_EXTRA "${CMAKE_BINARY_DIR}/packaging/shlibs;${CMAKE_BINARY_DIR}/packaging/triggers")
 set(CPACK_DEBIAN_LIBRARY_PACKAGE_RECOMMENDS "kevtrace (>= ${PROJECT_VERSION})")
 set(CPACK_COMPONENT_LIBRARY_DESCRIPTION "kevtrace for other programs
 Checks definitions, traces programs and reads recordings, from C.")
