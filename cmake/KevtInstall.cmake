@@ -40,7 +40,7 @@ install(FILES library/kevtrace.h DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONE
 file(RELATIVE_PATH KEVT_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
 configure_file(library/kevtrace.pc.in ${CMAKE_BINARY_DIR}/kevtrace.pc @ONLY)
 install(FILES ${CMAKE_BINARY_DIR}/kevtrace.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT libdev)
-install(DIRECTORY library/python/kevtrace DESTINATION lib/python3/dist-packages COMPONENT python FILES_MATCHING PATTERN "*.py")
+install(DIRECTORY library/python/kevtrace DESTINATION lib/python3/dist-packages COMPONENT python FILES_MATCHING PATTERN "*.py" PATTERN __pycache__ EXCLUDE)
 
 set(module_sources src/kevtrace-${PROJECT_VERSION})
 configure_file(${packaging}/dkms.conf.in ${CMAKE_BINARY_DIR}/dkms.conf @ONLY)
@@ -50,7 +50,7 @@ install(DIRECTORY common/abi DESTINATION ${module_sources}/common COMPONENT dkms
 
 install(FILES README.md CHANGELOG.md DESTINATION ${CMAKE_INSTALL_DOCDIR} COMPONENT doc)
 install(DIRECTORY docs/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/docs COMPONENT doc)
-install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT doc)
+install(DIRECTORY examples/ DESTINATION ${CMAKE_INSTALL_DOCDIR}/examples COMPONENT doc PATTERN __pycache__ EXCLUDE PATTERN .ipynb_checkpoints EXCLUDE)
 
 # What Debian wants of each package.
 set(CPACK_PACKAGE_CONTACT "kevtrace <kevtrace@example.org>" CACHE STRING "who makes the packages")
