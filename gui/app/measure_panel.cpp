@@ -12,6 +12,7 @@
 #include "gui/model/row_text.h"
 #include "gui/model/trace_document.h"
 #include "gui/view/timeline_view.h"
+#include "tracefs-compat/record/print/print_format.h"
 #include "tracefs-compat/record/store/store_field.h"
 
 namespace kevt::gui {
@@ -157,8 +158,9 @@ void MeasurePanel::start() {
           for (auto& [key, all] : values)
             if (key.first == i) {
               const record::EventFormat& event = *view.names().events[i];
-              const record::Field* field = event.find(key.second.toStdString());
-              line.values.push_back({key.second, record::measure(std::move(all)), field && isHex(event, *field)});
+              const bool is_plain = key.second.isEmpty() || record::number_style(event, key.second.toStdString()) ==
+                                                                record::NumberStyle::Decimal;
+              line.values.push_back({key.second, record::measure(std::move(all)), !is_plain});
             }
           // An event without records of its own here may have durations: its calls are known by their returns.
           if (!events[i] && line.values.empty()) continue;

@@ -24,7 +24,8 @@ QString compactNumber(double number);  // "3.4 M"
 
 // Of a task without its number: "python3", "web1: python3".
 QString taskText(const record::StoreTask& task);
-// Whether the event prints the field as a hexadecimal number: an address, flags, an id. Of these a mean tells nothing.
+// Whether the event prints the field as a hexadecimal number, by the text of its print fmt: asked for every cell, where
+// record::number_style(), which compiles that text, would be too slow.
 bool isHex(const record::EventFormat& event, const record::Field& field);
 // A field's value as text; numbers are hexadecimal if the event's print fmt prints them so.
 QString fieldText(const record::EventFormat& event, const record::Field& field, const record::TypedRecord& record,

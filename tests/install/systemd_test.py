@@ -113,8 +113,8 @@ class Booted(CleanRoot):
                 return found and os.path.basename(os.readlink(f"/proc/{found[0]}/exe")) == "systemd" and found[0]
 
         def has_booted():
-            """Whatever became of single units."""
-            return self.within("systemctl", "is-system-running").stdout.strip() in ("running", "degraded")
+            """systemd answers; what becomes of its units is another matter."""
+            return self.within("systemctl", "is-system-running").stdout.strip() in ("starting", "running", "degraded")
         try:
             self.first = until(lambda: first() or self.container.poll() is not None, self.told)
             until(lambda: self.container.poll() is not None or has_booted(), self.told)

@@ -53,9 +53,9 @@ Result<Detour> build_detour(const DetourSpec& spec, RemoteAddr at);
 Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<const std::uint8_t> displaced,
                                                      RemoteAddr syscall, RemoteAddr answer, RemoteAddr at);
 
-// As build_syscall_hook(), in front of the instruction `call` of a function that makes the call `number` with the
-// arguments in its own registers and sets errno: `displaced` pushes the number. A negative answer makes the call fail
-// in the kernel, which then says why.
+// As build_syscall_hook(), in front of the 5-byte instruction `call` of a function that makes the call `number` with
+// the arguments in its own registers and sets errno: `displaced` pushes the number. A negative answer makes the call
+// fail in the kernel, which then says why.
 Result<std::vector<std::uint8_t>> build_hook_of_call(RemoteAddr site, std::span<const std::uint8_t> displaced,
                                                      RemoteAddr call, RemoteAddr answer, std::uint32_t number,
                                                      RemoteAddr at);

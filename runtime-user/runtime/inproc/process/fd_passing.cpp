@@ -146,7 +146,10 @@ bool has_inode(const std::string& path, std::uint64_t inode) {
 
 // Whether the system has the call and no seccomp filter refuses it.
 bool can_get_descriptors() {
-  static const bool can = fd_of(getpid(), STDERR_FILENO).has_value() || (errno != EPERM && errno != ENOSYS);
+  static const bool can = [] {
+    const auto own = fd_of(getpid(), STDERR_FILENO);
+    return own || (own.error().errno_value() != EPERM && own.error().errno_value() != ENOSYS);
+  }();
   return can;
 }
 

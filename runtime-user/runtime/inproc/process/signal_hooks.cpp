@@ -35,6 +35,7 @@ namespace {
 
 constexpr unsigned kMovBytes = 5;
 constexpr unsigned kPushBytes = 5;
+constexpr unsigned kCallBytes = 5;  // e8 and a distance, as build_hook_of_call() expects it
 constexpr unsigned kMaxInstructions = 12;
 
 // What the agent answers (runtime-user/agent/calls.c).
@@ -75,7 +76,7 @@ bool is_boundary(const target::ElfImage& image, const target::ImageRange& range,
 
 // syscall(3) has the number from its caller. Finds the last instructions before its `syscall` that make room for a
 // jump; the function's start stays free for probes.
-std::optional<HookedCall> find_generic_call(std::span<const std::uint8_t> code, ImageAddr start) {
+std::optional<CallSite> find_generic_call(std::span<const std::uint8_t> code, ImageAddr start) {
   constexpr unsigned kMost = 40;
   std::vector<unsigned> starts;
   unsigned at = 0;
@@ -88,7 +89,7 @@ std::optional<HookedCall> find_generic_call(std::span<const std::uint8_t> code, 
   const auto fits = [&](unsigned from) { return from > kMovBytes && at - from >= kMovBytes; };
   const auto last = std::ranges::find_if(starts.rbegin(), starts.rend(), fits);
   if (starts.size() == kMost || last == starts.rend()) return std::nullopt;
-  return HookedCall{start + *last, start + at};
+  return CallSite{start + *last, start + at};
 }
 
 bool is_push_of_number(std::span<const std::uint8_t> b, std::uint8_t number) {
@@ -96,23 +97,23 @@ bool is_push_of_number(std::span<const std::uint8_t> b, std::uint8_t number) {
 }
 
 // `push $number` and a call right behind it, in straight line from the function's start.
-std::optional<HookedCall> find_call_by_function(std::span<const std::uint8_t> code, ImageAddr start,
-                                                std::uint8_t number) {
+std::optional<CallSite> find_call_by_function(std::span<const std::uint8_t> code, ImageAddr start,
+                                              std::uint8_t number) {
   for (std::size_t at = 0; at < code.size();) {
     const auto instruction = x86::decode(code.subspan(at));
     if (!instruction || instruction->flow != x86::Flow::Next) return std::nullopt;
     const std::size_t next = at + instruction->length;
     if (is_push_of_number(code.subspan(at), number)) {
       const auto call = x86::decode(code.subspan(std::min(next, code.size())));
-      if (!call || call->flow != x86::Flow::Call) return std::nullopt;
-      return HookedCall{start + at, start + next, HookedCall::Form::ByFunction};
+      if (!call || call->flow != x86::Flow::Call || call->length != kCallBytes) return std::nullopt;
+      return CallSite{start + at, start + next, CallSite::Form::ByFunction};
     }
     at = next;
   }
   return std::nullopt;
 }
 
-void add_calls_of_functions(const target::ElfImage& image, std::vector<HookedCall>& sites) {
+void add_calls_of_functions(const target::ElfImage& image, std::vector<CallSite>& sites) {
   constexpr std::uint64_t kLongest = 256;
   const auto add = [&](std::string_view name, auto find) {
     for (const target::ElfSymbol& function : image.find_functions(name))
@@ -125,8 +126,8 @@ void add_calls_of_functions(const target::ElfImage& image, std::vector<HookedCal
 
 }  // namespace
 
-std::vector<HookedCall> find_hooked_calls(const target::ElfImage& image, HookedCalls which) {
-  std::vector<HookedCall> sites;
+std::vector<CallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which) {
+  std::vector<CallSite> sites;
   for (const target::ImageRange& range : image.executable_ranges()) {
     const auto code = image.bytes_at(range.begin, static_cast<std::uint64_t>(range.end - range.begin));
     for (auto it = std::ranges::find(code, 0xb8); it != code.end(); it = std::find(it + 1, code.end(), 0xb8)) {
@@ -145,20 +146,20 @@ Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, 
                                                  Placement& placement, CodeArena& arena, SessionMemory& memory) {
   std::vector<TextPatch> patches;
   const RemoteAddr answer = placement.agent().base + agent_table().answer_call;
-  for (const HookedCall& found : find_hooked_calls(image, which)) {
+  for (const CallSite& found : find_hooked_calls(image, which)) {
     const RemoteAddr site{found.begin.value + bias};
     const RemoteAddr call{found.call.value + bias};
     const auto displaced = image.bytes_at(found.begin, static_cast<std::uint64_t>(found.call - found.begin));
     auto placed = KEVT_TRY(placement.allocate(site, call, x86::max_relocated_size(displaced.size()) + 64));
     const RemoteAddr at = placed.at;
-    auto code = KEVT_TRY(found.form == HookedCall::Form::Inline
+    auto code = KEVT_TRY(found.form == CallSite::Form::Inline
                              ? build_syscall_hook(site, displaced, call, answer, at)
                              : build_hook_of_call(site, displaced, call, answer, SYS_rt_sigtimedwait, at));
     arena.write(at, code);
     auto moved = x86::relocate(displaced, site, at);  // as the hook has it, for threads between mov and syscall
     if (!moved) return std::unexpected(std::move(moved.error()));
     KEVT_TRY(memory.note_patch(site, displaced.first(kMovBytes), KEVT_PATCH_LAST));
-    const std::uint64_t covered = displaced.size() + (found.form == HookedCall::Form::Inline);
+    const std::uint64_t covered = displaced.size() + (found.form == CallSite::Form::Inline);
     patches.push_back({site, jump_bytes(site, at), at, std::move(moved->offsets), covered});
   }
   return patches;

@@ -13,7 +13,7 @@
 namespace kevt::inproc {
 
 // Where a call is made, and how.
-struct HookedCall {
+struct CallSite {
   enum class Form : std::uint8_t {
     Inline,      // `mov $NR, %eax` up to the `syscall`
     ByFunction,  // `push $NR`, and the call of the function that makes it
@@ -27,7 +27,7 @@ struct HookedCall {
 enum class HookedCalls : std::uint8_t { Signals, SignalsAndExec };
 
 // Every such call in an image, libc's internal ones and syscall(3)'s too.
-std::vector<HookedCall> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
+std::vector<CallSite> find_hooked_calls(const target::ElfImage& image, HookedCalls which);
 
 // Writes the hooks of one mapped object into the arena and notes their sites in `memory`; returns the patches of the
 // sites.
