@@ -11,17 +11,12 @@
 #include <tuple>
 
 #include "compiler/target/elf/elf_image.h"
+#include "compiler/target/elf/mapped_file.h"
 #include "compiler/target/elf/source_names.h"
 #include "compiler/target/elf/usdt.h"
 
 namespace kevt::gui {
 namespace {
-
-// "libc.so.6" is written `libc`.
-std::string short_module(const std::string& file) {
-  const std::size_t at = file.find(".so");
-  return at == std::string::npos ? file : file.substr(0, at);
-}
 
 bool has_letters(std::string_view name, std::string_view letters) {
   std::size_t at = 0;
@@ -76,10 +71,10 @@ SymbolIndex SymbolIndex::ofModules(const std::vector<target::ProcessModule>& mod
   for (const target::ProcessModule& module : modules) {
     auto image = target::ElfImage::open(module.open_path);
     if (!image) continue;
-    const std::string written = module.is_program ? std::string() : short_module(module.name);
+    const std::string named(target::library_stem(module.name));  // "libc.so.6" is written `libc`
+    const std::string written = module.is_program ? std::string() : named;
     for (const target::ElfSymbol& symbol : image->symbols())
       if (symbol.kind != target::SymbolKind::Object) names.push_back({std::string(symbol.name), written});
-    const std::string named = short_module(module.name);
     add_markers(*image, named, names);
     if (!is_of_system(module.path)) add_source_names(*image, named, names);
   }
