@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "cli/complete/complete.h"
 #include "cli/exit_status.h"
 #include "cli/options/options.h"
 #include "cli/verbs/cmd_recordings.h"
@@ -28,6 +29,7 @@ struct Call {
   int operator()(const MountVerbOptions& options) const { return mount(options, global); }
   int operator()(const ExecOptions& options) const { return exec(options, global); }
   int operator()(const FleetOptions& options) const { return ask_fleet(options, global); }
+  int operator()(const CompleteOptions& options) const { return print_candidates(options.word); }
   int operator()(const ShellTextOptions& options) const {
     print("{}", options.text);
     return kOk;

@@ -33,12 +33,12 @@ using record::words_of_file;
 
 // A host that was seen so long ago, by its own clock, is there.
 constexpr std::int64_t kPresentNs = 180'000'000'000 + fleet::kClocksApartNs;
-constexpr std::uint64_t kStepNs = 500'000'000;
+constexpr std::uint64_t kLookEveryNs = 500'000'000;
 constexpr std::uint64_t kToBeginNs = 60'000'000'000;  // a host that has not begun by then is not waited for
 constexpr std::uint64_t kToEndNs = 60'000'000'000;    // behind the time that it traces
 constexpr std::uint64_t kToStopNs = 20'000'000'000;
 constexpr std::uint64_t kToShipNs = 30'000'000'000;
-constexpr std::uint32_t kMostOfRequestS = 60;
+constexpr std::uint32_t kMostOfAnswerS = 60;
 
 Result<std::string> random_id() {
   std::uint32_t bits = 0;
@@ -100,7 +100,7 @@ class Giving {
 };
 
 void Giving::pause() {
-  const timespec step = {0, static_cast<long>(kStepNs)};
+  const timespec step = {0, static_cast<long>(kLookEveryNs)};
   nanosleep(&step, nullptr);
 }
 
@@ -159,8 +159,7 @@ Result<void> Giving::give() {
   const fleet::SignedText signed_text = KEVT_TRY(signed_by_us(order_));
   begun_ = now_ns();
   session::catch_interrupts();
-  for (const auto& server : servers_)
-    server->limit({.most_s = kMostOfRequestS, .is_stopped = &session::is_interrupted});
+  for (const auto& server : servers_) server->limit({.most_s = kMostOfAnswerS, .is_stopped = &session::is_interrupted});
   Result<void> done;
   for (const auto& server : servers_)
     if (done) done = fleet::put_order(*server, order_, signed_text);

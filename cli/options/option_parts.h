@@ -4,6 +4,7 @@
 #include <CLI/CLI.hpp>
 #include <cstdlib>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -37,18 +38,40 @@ inline void add_footer(CLI::App& verb, const std::string& text) {
   verb.footer(text + "\n\nEvery verb also takes --color, --escape, --diagnostics and -q: `kevtrace --help`");
 }
 
-// Accepts only one of these words.
-inline CLI::Validator member(std::vector<std::string> words) {
+// The name of validators that accept one of a few words, and what is between a wrong word and these in their answer.
+inline constexpr const char* kOneOf = "one of";
+inline constexpr std::string_view kNoneOf = "` is none of ", kBetweenWords = ", ";
+
+// Accepts one of these words, and turns it into the text that stands beside it.
+inline CLI::Validator one_of(std::vector<std::pair<std::string, std::string>> words) {
   return CLI::Validator(
       [words = std::move(words)](std::string& value) {
         std::string all;
-        for (const std::string& word : words) {
-          if (value == word) return std::string();
-          all += (all.empty() ? "" : ", ") + word;
+        for (const auto& [word, meaning] : words) {
+          if (value == word) {
+            value = meaning;
+            return std::string();
+          }
+          all.append(all.empty() ? "" : kBetweenWords).append(word);
         }
-        return "`" + value + "` is none of " + all;
+        return std::string("`").append(value).append(kNoneOf).append(all);
       },
-      "");
+      "", kOneOf);
+}
+
+// Accepts only one of these words.
+inline CLI::Validator member(const std::vector<std::string>& words) {
+  std::vector<std::pair<std::string, std::string>> same;
+  for (const std::string& word : words) same.emplace_back(word, word);
+  return one_of(std::move(same));
+}
+
+// Accepts one of a few words, and turns it into the enum's number, which CLI11 can read.
+template <class Enum>
+CLI::Validator choice(const std::vector<std::pair<std::string, Enum>>& words) {
+  std::vector<std::pair<std::string, std::string>> numbers;
+  for (const auto& [word, meaning] : words) numbers.emplace_back(word, std::to_string(static_cast<int>(meaning)));
+  return one_of(std::move(numbers));
 }
 
 // Accepts only a positive number; `what` completes the message "… is not a positive number".

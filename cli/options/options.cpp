@@ -51,24 +51,6 @@ exit status: 0 ok, 1 failed, 2 usage, 3 a definition or filter is wrong, 4 somet
   5 data lost (--fail-on), 125/126/127 kevtrace failed / CMD not executable / not found;
   `run -- CMD` ends with CMD's own status (128+N for signal N))";
 
-// Accepts one of a few words, and turns it into the enum's number, which CLI11 can read.
-template <class Enum>
-CLI::Validator choice(std::vector<std::pair<std::string, Enum>> words) {
-  return CLI::Validator(
-      [words = std::move(words)](std::string& value) {
-        std::string all;
-        for (const auto& [word, meaning] : words) {
-          if (value == word) {
-            value = std::to_string(static_cast<int>(meaning));
-            return std::string();
-          }
-          all += (all.empty() ? "" : ", ") + word;
-        }
-        return "`" + value + "` is none of " + all;
-      },
-      "");
-}
-
 void add_global(CLI::App& app, GlobalOptions& global) {
   app.add_option("--color", global.color, "colour of messages: auto, always, never")
       ->transform(choice<When>({{"auto", When::Auto}, {"always", When::Always}, {"never", When::Never}}))
@@ -197,7 +179,8 @@ void add_explain(CLI::App& app, ExplainOptions& explain) {
                                 {"arm", Part::Arming},
                                 {"all", Part::All}}));
   verb->add_option("--runtime", explain.runtime, "who would run it: inproc, in a program; bpf, in the running kernel")
-      ->check(CLI::IsMember({"inproc", "bpf"}))
+      ->type_name("NAME")
+      ->check(member({"inproc", "bpf"}))
       ->capture_default_str();
   verb->add_option("CMD", explain.command, "the program whose functions are meant, after --")->type_name("");
   add_footer(
@@ -448,6 +431,8 @@ CommandLine parse_command_line(int argc, char** argv) {
   try {
     const std::vector<char*> words = with_script_named(argc, argv);
     app.parse(static_cast<int>(words.size()), words.data());
+    if (app.got_subcommand("completion") && parsed.texts.shell.empty())
+      return {parsed.global, CompleteOptions{.word = asked_word(app, parsed.texts.line)}};
     if (app.got_subcommand("completion") || app.got_subcommand("manual"))
       return {parsed.global, ShellTextOptions{.text = shell_text(app, parsed.texts)}};
     if (app.got_subcommand("help")) {

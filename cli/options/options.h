@@ -7,6 +7,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/options/asked_word.h"
 #include "cli/options/fleet_options.h"
 #include "cli/options/options_mount.h"
 #include "cli/options/record_options.h"
@@ -85,9 +86,13 @@ struct ShellTextOptions {
   std::string text;
 };
 
+struct CompleteOptions {
+  AskedWord word;
+};
+
 using Verb = std::variant<RunOptions, CheckOptions, ExplainOptions, CompileOptions, CostOptions, ListOptions,
                           FmtOptions, ImportOptions, DoctorOptions, RecordingVerb, MountVerbOptions, ExecOptions,
-                          FleetOptions, ShellTextOptions>;
+                          FleetOptions, ShellTextOptions, CompleteOptions>;
 
 struct CommandLine {
   GlobalOptions global;

@@ -14,9 +14,9 @@ CLI::Validator file_format() {
   return CLI::Validator(
       [](std::string& name) {
         if (record::format_by_name(name)) return std::string();
-        return "`" + name + "` is none of " + record::format_names();
+        return std::string("`").append(name).append(kNoneOf).append(record::format_names());
       },
-      "");
+      "", kOneOf);
 }
 
 void add_input(CLI::App& verb, InputOptions& input) {

@@ -38,109 +38,57 @@ std::vector<Word> options_of(const CLI::App& app) {
   return words;
 }
 
-// The options of a verb, and those that every verb takes.
-std::vector<Word> all_options_of(const CLI::App& app, const CLI::App& verb) {
-  std::vector<Word> words = options_of(verb);
-  for (Word& global : options_of(app)) {
-    const auto is_same = [&](const Word& own) { return own.names == global.names; };
-    if (std::ranges::none_of(words, is_same)) words.push_back(std::move(global));
-  }
-  return words;
-}
-
-std::string names_of(const std::vector<Word>& words) {
-  std::string all;
-  for (const Word& word : words) all += fmt::format("{}{}", all.empty() ? "" : " ", fmt::join(word.names, " "));
-  return all;
-}
-
-std::string verb_names(const CLI::App& app) {
-  std::string all;
-  for (const CLI::App* verb : verbs_of(app)) all += (all.empty() ? "" : " ") + verb->get_name();
-  return all;
-}
-
-// Escapes a text for a string in single quotes.
-std::string quoted(std::string_view text, std::string_view quote) {
-  std::string out;
-  for (const char c : text) out += c == '\'' ? std::string(quote) : std::string(1, c);
-  return out;
-}
-
-std::string bash(const CLI::App& app) {
-  std::string cases;
-  for (const CLI::App* verb : verbs_of(app))
-    cases += fmt::format("    {}) words='{}' ;;\n", verb->get_name(), names_of(all_options_of(app, *verb)));
-  return fmt::format(R"(# bash completion of kevtrace
+// The scripts ask kevtrace itself (cli/complete), so that all shells know the same.
+constexpr std::string_view kBash = R"(# bash completion of kevtrace
 # shellcheck shell=bash
-_kevtrace() {{
-  local current=${{COMP_WORDS[COMP_CWORD]}} verb='' words='' i
+_kevtrace() {
+  local found files behind=${COMP_LINE:COMP_POINT} current=${COMP_WORDS[COMP_CWORD]}
   COMPREPLY=()
-  for ((i = 1; i < COMP_CWORD; i++)); do
-    [[ ${{COMP_WORDS[i]}} == -- ]] && {{ compopt -o default; return; }}
-    [[ -z $verb && ${{COMP_WORDS[i]}} != -* ]] && verb=${{COMP_WORDS[i]}}
-  done
-  case $verb in
-    '') words='{} {}' ;;
-{}  esac
-  if [[ $current == -* || -z $verb ]]; then
-    mapfile -t COMPREPLY < <(compgen -W "$words" -- "$current")
-  else
-    compopt -o default
-  fi
-}}
+  found=$("$1" completion --before="${COMP_LINE:0:COMP_POINT}" ${behind:+--behind="$behind"} \
+    --replaced="${#current}" 2>/dev/null)
+  files=$?
+  [[ -n $found ]] && mapfile -t COMPREPLY <<<"$found"
+  COMPREPLY=("${COMPREPLY[@]%%$'\t'*}")
+  if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:=\(,./\>] ]]; then compopt -o nospace; fi
+  if [[ $files -eq 1 ]]; then compopt -o default -o bashdefault; fi
+}
 complete -F _kevtrace kevtrace
-)",
-                     verb_names(app), names_of(options_of(app)), cases);
-}
+)";
 
-std::string zsh(const CLI::App& app) {
-  std::string verbs, cases;
-  const auto described = [](std::string_view name, std::string_view description) {
-    std::string text = quoted(description, "'\\''");
-    std::ranges::replace(text, '\n', ' ');
-    return fmt::format("'{}:{}' ", name, text);
-  };
-  for (const CLI::App* verb : verbs_of(app)) {
-    verbs += described(verb->get_name(), verb->get_description());
-    cases += fmt::format("    {}) names=( ", verb->get_name());
-    for (const Word& word : all_options_of(app, *verb))
-      for (const std::string& name : word.names) cases += described(name, word.description);
-    cases += ") ;;\n";
-  }
-  return fmt::format(R"(#compdef kevtrace
-_kevtrace() {{
-  local -a verbs names
-  verbs=( {})
-  if (( CURRENT == 2 )); then
-    _describe verb verbs
-    return
-  fi
-  case $words[2] in
-{}  esac
-  if [[ $PREFIX == -* ]]; then _describe option names; else _files; fi
-}}
-_kevtrace "$@"
-)",
-                     verbs, cases);
+constexpr std::string_view kZsh = R"(#compdef kevtrace
+_kevtrace() {
+  local line found files
+  local -a whole shown begun begun_shown
+  found=$("${(Q)words[1]}" completion --before="${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" \
+    --behind="$SUFFIX$QISUFFIX ${(j: :)words[CURRENT+1,-1]} " 2>/dev/null)
+  files=$?
+  for line in "${(@f)found}"; do
+    [[ -z $line ]] && continue
+    if [[ ${line%%$'\t'*} == *[:=\(,./\>] ]]; then
+      begun+=("${line%%$'\t'*}") begun_shown+=("${line/$'\t'/  -- }")
+    else
+      whole+=("${line%%$'\t'*}") shown+=("${line/$'\t'/  -- }")
+    fi
+  done
+  (( $#whole )) && compadd -l -d shown -a whole
+  (( $#begun )) && compadd -l -S '' -d begun_shown -a begun
+  (( files == 1 )) && _files
+  (( $#whole + $#begun ))
 }
+if [[ $funcstack[1] == _kevtrace ]]; then _kevtrace "$@"; else compdef _kevtrace kevtrace; fi
+)";
 
-std::string fish(const CLI::App& app) {
-  std::string text = "# fish completion of kevtrace\n";
-  const auto add = [&](const std::string& when, const Word& word) {
-    text += fmt::format("complete -c kevtrace -n '{}'", when);
-    for (const std::string& name : word.names)
-      text += name.starts_with("--") ? " -l " + name.substr(2) : " -s " + name.substr(1);
-    text += fmt::format("{} -d '{}'\n", word.value.empty() ? "" : " -r", quoted(word.description, "\\'"));
-  };
-  for (const CLI::App* verb : verbs_of(app))
-    text += fmt::format("complete -c kevtrace -n __fish_use_subcommand -a {} -d '{}'\n", verb->get_name(),
-                        quoted(verb->get_description(), "\\'"));
-  for (const Word& word : options_of(app)) add("true", word);
-  for (const CLI::App* verb : verbs_of(app))
-    for (const Word& word : options_of(*verb)) add("__fish_seen_subcommand_from " + verb->get_name(), word);
-  return text;
-}
+constexpr std::string_view kFish = R"(# fish completion of kevtrace
+function __kevtrace_complete
+    set -l program (commandline -opc)[1]
+    set -l before (commandline -cp | string collect)
+    set -l line (commandline -p | string collect)
+    set -l behind (string sub -s (math (string length -- "$before") + 1) -- "$line" | string collect)
+    $program completion --before="$before" --behind="$behind " 2>/dev/null
+    or __fish_complete_path (commandline -ct)
+end
+complete -c kevtrace -f -a '(__kevtrace_complete)'
+)";
 
 // ---- man(7) ---------------------------------------------------------------------------------
 
@@ -205,17 +153,32 @@ void add_shell_texts(CLI::App& app, ShellWords& words) {
   for (const CLI::App* verb : verbs_of(app)) verbs.push_back(verb->get_name());
   verbs.insert(verbs.end(), {"completion", "manual"});
   CLI::App* completion = app.add_subcommand("completion", "what completes kevtrace's words in a shell");
-  completion->add_option("SHELL", words.shell, "bash, zsh or fish")
+  completion->add_option("SHELL", words.shell, "bash, zsh or fish: prints the script that this shell reads")
       ->type_name("")
-      ->required()
-      ->check(CLI::IsMember(std::vector<std::string>{"bash", "zsh", "fish"}));
-  add_footer(*completion, R"(The package has it where the shell looks; without it:
+      ->check(member({"bash", "zsh", "fish"}));
+  completion->add_option("--before", words.line.before, "complete this line instead: what is before the cursor")
+      ->type_name("LINE");
+  completion->add_option("--behind", words.line.behind, "what is behind the cursor")->type_name("LINE");
+  completion
+      ->add_option("--replaced", words.line.replaced,
+                   "characters before the cursor that the shell replaces, if that is not the whole word")
+      ->type_name("N");
+  completion->final_callback([completion] {
+    if (!completion->count("SHELL") && !completion->count("--before")) throw CLI::RequiredError("SHELL");
+  });
+  add_footer(*completion, R"(The package has the script where the shell looks; without it:
+
+  source <(kevtrace completion bash)
+
+--before prints what could stand at the cursor: a line each, behind a tab what it is. Nothing is started for it.
 
 examples:
-  source <(kevtrace completion bash)
-  kevtrace completion fish > ~/.config/fish/completions/kevtrace.fish)");
+  kevtrace completion fish > ~/.config/fish/completions/kevtrace.fish
+  kevtrace completion --before "kevtrace run -e 'p:open libc:open" --behind " -- ls"
+
+exit status: 0, or 1 where names of files could stand, too)");
   CLI::App* manual = app.add_subcommand("manual", "the manual page of a verb, for man(1)");
-  manual->add_option("VERB", words.verb, "absent: of kevtrace itself")->type_name("")->check(CLI::IsMember(verbs));
+  manual->add_option("VERB", words.verb, "absent: of kevtrace itself")->type_name("")->check(member(verbs));
   add_footer(*manual, R"(It is made of what --help says.
 
 examples:
@@ -226,17 +189,17 @@ std::string shell_text(const CLI::App& app, const ShellWords& words) {
   if (!app.got_subcommand("completion"))
     return manual_page(app, words.verb.empty() ? nullptr : app.get_subcommand(words.verb));
   const Shell shell = words.shell == "zsh" ? Shell::Zsh : words.shell == "fish" ? Shell::Fish : Shell::Bash;
-  return completion_script(app, shell);
+  return std::string(completion_script(shell));
 }
 
-std::string completion_script(const CLI::App& app, Shell shell) {
+std::string_view completion_script(Shell shell) {
   switch (shell) {
     case Shell::Bash:
-      return bash(app);
+      return kBash;
     case Shell::Zsh:
-      return zsh(app);
+      return kZsh;
     case Shell::Fish:
-      return fish(app);
+      return kFish;
   }
   return "";
 }

@@ -9,14 +9,10 @@
 // -L lists lines of the source (list_lines.cpp).
 #include <fmt/format.h>
 #include <fnmatch.h>
-#include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <map>
 #include <set>
-#include <sstream>
 #include <utility>
 
 #include "cli/definitions/list_lines.h"
@@ -26,6 +22,7 @@
 #include "cli/verbs/commands.h"
 #include "common/print.h"
 #include "compiler/target/elf/elf_image.h"
+#include "compiler/target/elf/linked_files.h"
 #include "compiler/target/elf/mapped_file.h"
 #include "compiler/target/elf/source_names.h"
 #include "compiler/target/elf/usdt.h"
@@ -151,15 +148,8 @@ bool can_be_believed(const target::ElfImage& image, const Reporter& report, int&
 
 // The path of a program in PATH or of a library with this name; empty: none.
 std::string installed_file(const std::string& word) {
-  std::error_code ignored;
-  const char* path = std::getenv("PATH");
-  std::istringstream folders(path ? path : "");
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string file = folder + "/" + word;
-    if (!folder.empty() && std::filesystem::is_regular_file(file, ignored) && ::access(file.c_str(), X_OK) == 0)
-      return file;
-  }
-  return target::installed_library("", word);
+  const std::string program = target::program_path(word);
+  return program.empty() ? target::installed_library("", word) : program;
 }
 
 std::string which_file(const std::vector<std::string>& words) {

@@ -94,9 +94,9 @@ void authoring() {
     text += QStringLiteral("p:ev%1 libc:open64 path=+0(%di):string a=%si:u32 b=+8(+0(%dx)):x64\n").arg(i);
   TargetContext world(
       {.pid = static_cast<int>(QCoreApplication::applicationPid()), .functions = {}, .kallsyms = {}, .btf = {}});
-  std::vector<SymbolName> names;
+  std::vector<author::SymbolName> names;
   for (int i = 0; i < 150'000; ++i) names.push_back({fmt::format("sys_{}_{}", i * 7919 % 1'000'003, i), ""});
-  const SymbolIndex symbols(std::move(names));
+  const author::SymbolIndex symbols(std::move(names));
   Times checks, prefixes, letters;
   checkDefinitions(text, world.env());  // reads the libraries' symbols and types
   Times opened;

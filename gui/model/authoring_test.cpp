@@ -17,12 +17,6 @@
 #include "gui/model/trigger_text.h"
 #include "tests/golden/small_btf.h"
 
-namespace gui_names {
-[[gnu::noinline, gnu::used]] int once(int x) { return x + 1; }
-[[gnu::noinline, gnu::used]] int twice(int x, const char*) { return 2 * x; }
-[[gnu::noinline, gnu::used]] double twice(double x) { return 2 * x; }
-}  // namespace gui_names
-
 namespace kevt::gui {
 namespace {
 
@@ -34,37 +28,8 @@ class GuiAuthoring : public ModelTest {
       env_.add_function({.name = name, .module = "", .address = address += 0x100, .size = 0x100});
     env_.set_types(std::make_shared<const target::TypeTable>(*target::read_btf(golden::small_btf())));
   }
-  // "TEXT NOTE" of each suggestion at the end of the line.
-  QStringList suggested(const QString& line) {
-    QStringList out;
-    for (const Suggestion& s :
-         completeDefinition(line, static_cast<int>(line.size()), SymbolIndex(), &env_).suggestions)
-      out.append(s.text + QLatin1Char(' ') + s.note);
-    return out;
-  }
   target::FixedTargetEnv env_;
 };
-
-TEST_F(GuiAuthoring, ArgumentsAreCompletedByName) {
-  EXPECT_EQ(
-      suggested(QStringLiteral("p work ")).mid(0, 2),
-      QStringList({QStringLiteral("it const struct thing * in %di"), QStringLiteral("count unsigned int in %si")}));
-  EXPECT_EQ(suggested(QStringLiteral("p work n=co")), QStringList{QStringLiteral("count unsigned int in %si")});
-  EXPECT_TRUE(suggested(QStringLiteral("r work n=co")).isEmpty());  // gone when it returns
-  EXPECT_TRUE(suggested(QStringLiteral("p work+4 co")).isEmpty());  // no longer where they were
-  EXPECT_TRUE(suggested(QStringLiteral("p absent co")).isEmpty());
-}
-
-TEST_F(GuiAuthoring, MembersAreCompletedBehindEachArrow) {
-  EXPECT_EQ(suggested(QStringLiteral("p work n=it->si")), QStringList{QStringLiteral("size unsigned int at +0")});
-  // Of an anonymous union, too; of a pointer behind a pointer.
-  EXPECT_EQ(suggested(QStringLiteral("p work it->inner->te")), QStringList{QStringLiteral("text char [8] at +8")});
-  EXPECT_GE(suggested(QStringLiteral("p work it->")).size(), 6);
-  EXPECT_TRUE(suggested(QStringLiteral("p work count->")).isEmpty());
-  EXPECT_TRUE(suggested(QStringLiteral("p work it->nope->")).isEmpty());
-  const QString line = QStringLiteral("p work n=it->inner->te");
-  EXPECT_EQ(completeDefinition(line, static_cast<int>(line.size()), SymbolIndex(), &env_).begin, line.size() - 2);
-}
 
 TEST_F(GuiAuthoring, LinesSayWhatTheyReadInCAndWriteItOut) {
   const CheckedText checked =
@@ -82,39 +47,6 @@ TEST_F(GuiAuthoring, AnInjectionIsNotAppliedAndSaysSo) {
   ASSERT_EQ(checked.mistakes.size(), 1u);
   EXPECT_EQ(checked.mistakes[0].line, 1);
   EXPECT_TRUE(checked.mistakes[0].text.contains(QStringLiteral("kevtrace run --unsafe")));
-}
-
-TEST_F(GuiAuthoring, ALineIsCompletedAmongAHundredThousandFunctions) {
-  std::vector<SymbolName> names;
-  for (int i = 0; i < 150'000; ++i) names.push_back({"function_" + std::to_string(i * 7919 % 1'000'003), ""});
-  names.push_back({"vfs_read", ""});
-  const SymbolIndex symbols(std::move(names));
-  const QString line = QStringLiteral("p:x vfs_r");
-  const Completion found = completeDefinition(line, static_cast<int>(line.size()), symbols);
-  ASSERT_FALSE(found.suggestions.empty());
-  EXPECT_EQ(found.suggestions[0].text, QStringLiteral("vfs_read"));
-}
-
-// Names of the source, and markers: of this program and of a library that has some.
-TEST_F(GuiAuthoring, NamesOfTheSourceAndMarkersAreCompleted) {
-  const auto process = target::ProcessEnv::of_process(getpid(), {});
-  ASSERT_TRUE(process);
-  const SymbolIndex symbols = SymbolIndex::ofModules(process->modules());
-  const auto found = [&](const QString& typed) {
-    const QString line = QStringLiteral("p:x ") + typed;
-    std::vector<std::string> all;
-    for (const Suggestion& one : completeDefinition(line, static_cast<int>(line.size()), symbols).suggestions)
-      all.push_back(one.text.toStdString());
-    return all;
-  };
-  using Names = std::vector<std::string>;
-  const QString self = QFileInfo(QCoreApplication::applicationFilePath()).fileName();
-  const std::string own = self.toStdString() + ":gui_names::";
-  EXPECT_EQ(found("gui_names::twice"), (Names{own + "twice(double)", own + "twice(int,charconst*)"}));
-  EXPECT_EQ(found("gui_names::once"), Names{own + "once"});
-  EXPECT_EQ(found(self + ":gui_names::onc"), Names{own + "once"});
-  EXPECT_EQ(found("libstdc++:libstdcxx:th"), Names{"libstdc++:libstdcxx:throw"});
-  EXPECT_EQ(found("libstdcxx:th"), Names{"libstdc++:libstdcxx:throw"}) << "what is before the colon is no module";
 }
 
 TEST_F(GuiAuthoring, ThisProcessTellsPlacesCodeAndArming) {
@@ -163,7 +95,7 @@ TEST_F(GuiAuthoring, AKernelsFilesAreEnoughToWriteAndCompile) {
   EXPECT_EQ(world.symbols()->find("wor", 3).size(), 1u);
   const auto facts = placeFacts(world, QStringLiteral("p:x work"));
   ASSERT_TRUE(facts && facts->prototype);
-  EXPECT_EQ(facts->prototype->text, QStringLiteral("long work(const struct thing *it, unsigned int count)"));
+  EXPECT_EQ(facts->prototype->text, "long work(const struct thing *it, unsigned int count)");
   const EventCode code = eventCode(world, QStringLiteral("p:x work n=it->size"), QStringLiteral("n > 4"));
   EXPECT_TRUE(code.mistake.isEmpty()) << qPrintable(code.mistake);
   EXPECT_TRUE(code.machine_code.contains(QStringLiteral("exit"))) << qPrintable(code.text());

@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "compiler/author/prototypes.h"
 #include "compiler/diag/diagnostic.h"
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/front.h"
@@ -22,7 +23,6 @@
 #include "compiler/target/fixed_target.h"
 #include "grammar/parse.h"
 #include "grammar/parse_script.h"
-#include "gui/model/prototypes.h"
 #include "gui/model/text_forms.h"
 
 namespace kevt::gui {
@@ -173,25 +173,25 @@ class Checker {
   // "path: const char *file, flags: int oflag": what the arguments are in C, where they are a function's own.
   QString inlay_of(std::size_t index, const model::Definition& definition, const QString& line) {
     if (definition.args.empty() || definition.probe_kind == model::ProbeKind::Return) return {};
-    const PlaceWord place = placeOf(line);
-    const QString key = place.module + QLatin1Char(':') + place.symbol;
-    if (place.symbol.isEmpty() || !place.is_entry) return {};
+    const author::PlaceWord place = author::place_of(line.toStdString());
+    const std::string key = place.module + ':' + place.symbol;
+    if (place.symbol.empty() || !place.is_entry) return {};
     auto known = prototypes_.find(key);
-    if (known == prototypes_.end()) known = prototypes_.emplace(key, prototypeOf(env(index), place)).first;
+    if (known == prototypes_.end()) known = prototypes_.emplace(key, author::prototype_of(env(index), place)).first;
     if (!known->second) return {};
     QStringList out;
     for (const model::FetchArg& arg : definition.args) {
-      QString where, name;
-      if (const auto* base = std::get_if<model::RegisterBase>(&arg.expr.base))
-        where = QLatin1Char('%') + fromUtf8(base->name);
+      std::string where;
+      if (const auto* base = std::get_if<model::RegisterBase>(&arg.expr.base)) where = '%' + base->name;
       if (const auto* base = std::get_if<model::ArgumentBase>(&arg.expr.base)) {
         const auto at = base->number - 1;
         if (at < known->second->parameters.size()) where = known->second->parameters[at].where;
       }
-      if (where.isEmpty()) continue;
-      for (const Parameter& parameter : known->second->parameters)
+      if (where.empty()) continue;
+      for (const author::Parameter& parameter : known->second->parameters)
         if (parameter.where == where)
-          out.append(QStringLiteral("%1: %2 %3").arg(fromUtf8(arg.name), parameter.type, parameter.name));
+          out.append(
+              QStringLiteral("%1: %2 %3").arg(fromUtf8(arg.name), fromUtf8(parameter.type), fromUtf8(parameter.name)));
     }
     return out.join(QStringLiteral(", "));
   }
@@ -270,7 +270,7 @@ class Checker {
   model::Script script_;
   target::FixedCatalog catalog_;
   std::map<std::size_t, model::RecordLayout> layouts_;
-  std::map<QString, std::optional<Prototype>> prototypes_;
+  std::map<std::string, std::optional<author::Prototype>> prototypes_;
   CheckedText result_;
 };
 

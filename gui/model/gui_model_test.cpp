@@ -160,32 +160,15 @@ TEST_F(GuiModel, AnyTextCanBeChecked) {
     checkDefinitions(QString::fromLatin1(text), nullptr);
 }
 
-TEST_F(GuiModel, FunctionsAreRankedExactPrefixPartLetters) {
-  const SymbolIndex symbols(std::vector<SymbolName>{
-      {"open", "libc"}, {"open64", "libc"}, {"fopen", "libc"}, {"o_p_e_n", "libx"}, {"close", "libc"}});
-  const auto found = symbols.find("open", 10);
-  ASSERT_EQ(found.size(), 4u);
-  EXPECT_EQ(found[0]->name, "open");
-  EXPECT_EQ(found[1]->name, "open64");
-  EXPECT_EQ(found[2]->name, "fopen");
-  EXPECT_EQ(found[3]->name, "o_p_e_n");
-  EXPECT_EQ(symbols.find("libx:o", 10).size(), 1u);
-}
-
+// The cursor counts UTF-16, the compiler bytes.
 TEST_F(GuiModel, CompletionFollowsThePlaceInTheLine) {
-  const SymbolIndex symbols(std::vector<SymbolName>{{"open64", "libc"}});
-  const auto texts = [&](const QString& line) {
-    QStringList out;
-    for (const Suggestion& s : completeDefinition(line, static_cast<int>(line.size()), symbols).suggestions)
-      out.append(s.text);
-    return out;
-  };
-  EXPECT_TRUE(texts(QString()).contains(QStringLiteral("p:")));
-  EXPECT_TRUE(texts(QStringLiteral("p:op libc:op")).contains(QStringLiteral("libc:open64")));
-  EXPECT_EQ(texts(QStringLiteral("p:op libc:open64 a=%d")).value(0), QStringLiteral("%di"));
-  EXPECT_TRUE(texts(QStringLiteral("p:op f a=$re")).contains(QStringLiteral("$retval")));
-  EXPECT_TRUE(texts(QStringLiteral("p:op f a=+0(%di):str")).contains(QStringLiteral("string")));
-  EXPECT_TRUE(texts(QStringLiteral("# p:op libc:op")).isEmpty());
+  const author::SymbolIndex symbols(std::vector<author::SymbolName>{{"größe64", "libc"}});
+  const QString line = QStringLiteral("p:ö grö und mehr");
+  const Completion found = completeDefinition(line, 7, symbols);
+  ASSERT_EQ(found.suggestions.size(), 1u);
+  EXPECT_EQ(found.suggestions[0].text, QStringLiteral("libc:größe64"));
+  EXPECT_EQ(found.begin, 4);
+  EXPECT_EQ(completeFilter(QStringLiteral("grün && grö"), 11, {QStringLiteral("größe")}).begin, 8);
 }
 
 TEST_F(GuiModel, APlanTouchesOnlyWhatIsOwned) {

@@ -33,7 +33,7 @@ QString arming_of(const target::ProcessEnv& process, std::uint64_t address, bool
   return out + QObject::tr("; the return address is taken at the entry");
 }
 
-QString kernel_arming(const PlaceWord& place, bool returns) {
+QString kernel_arming(const author::PlaceWord& place, bool returns) {
   if (returns) return QObject::tr("by the kernel: rethook at the function's return");
   return place.is_entry
              ? QObject::tr("by the kernel: ftrace's call at the entry where there is one, else int3 or a jump")
@@ -64,19 +64,18 @@ QString why_not(const target::LookupError& error) {
 }  // namespace
 
 std::optional<PlaceFacts> placeFacts(TargetContext& world, const QString& line) {
-  const PlaceWord place = placeOf(line);
+  const author::PlaceWord place = author::place_of(line.toStdString());
   const target::TargetEnv* env = world.env();
-  if (place.symbol.isEmpty()) return std::nullopt;
+  if (place.symbol.empty()) return std::nullopt;
   PlaceFacts facts;
-  facts.symbol = place.symbol;
+  facts.symbol = fromUtf8(place.symbol);
   if (!env) {
     facts.why_not = QObject::tr("no target is known: start one or attach");
     return facts;
   }
-  const std::string module = place.module.toStdString(), symbol = place.symbol.toStdString();
-  const auto found =
-      env->find_function(module.empty() ? std::nullopt : std::optional<std::string_view>(module), symbol);
-  facts.prototype = prototypeOf(*env, place);
+  const auto found = env->find_function(
+      place.module.empty() ? std::nullopt : std::optional<std::string_view>(place.module), place.symbol);
+  facts.prototype = author::prototype_of(*env, place);
   if (!found) {
     facts.why_not = why_not(found.error());
     return facts;
@@ -103,13 +102,16 @@ std::optional<PlaceFacts> placeFacts(TargetContext& world, const QString& line) 
 QString factsHtml(const PlaceFacts& facts, const QString& word) {
   QString out;
   if (facts.prototype) {
-    for (const Parameter& parameter : facts.prototype->parameters)
-      if (!word.isEmpty() && (word == parameter.name || word == parameter.where))
+    const std::string pointed = word.toStdString();
+    for (const author::Parameter& parameter : facts.prototype->parameters)
+      if (!pointed.empty() && (pointed == parameter.name || pointed == parameter.where))
         out += QObject::tr("<p><b>%1</b>: argument <code>%2 %3</code></p>")
-                   .arg(word.toHtmlEscaped(), parameter.type.toHtmlEscaped(), parameter.name.toHtmlEscaped());
+                   .arg(word.toHtmlEscaped(), fromUtf8(parameter.type).toHtmlEscaped(),
+                        fromUtf8(parameter.name).toHtmlEscaped());
     if (word == QLatin1String("$retval"))
-      out += QObject::tr("<p><b>$retval</b>: <code>%1</code></p>").arg(facts.prototype->returns.toHtmlEscaped());
-    out += QStringLiteral("<p><code>%1</code></p>").arg(facts.prototype->text.toHtmlEscaped());
+      out +=
+          QObject::tr("<p><b>$retval</b>: <code>%1</code></p>").arg(fromUtf8(facts.prototype->returns).toHtmlEscaped());
+    out += QStringLiteral("<p><code>%1</code></p>").arg(fromUtf8(facts.prototype->text).toHtmlEscaped());
   } else {
     out += QObject::tr("<p><code>%1</code> (no types are known of it)</p>").arg(facts.symbol.toHtmlEscaped());
   }

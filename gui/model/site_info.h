@@ -4,13 +4,13 @@
 #include <QString>
 #include <optional>
 
-#include "gui/model/prototypes.h"
+#include "compiler/author/prototypes.h"
 #include "gui/model/target_context.h"
 
 namespace kevt::gui {
 
 struct PlaceFacts {
-  std::optional<Prototype> prototype;
+  std::optional<author::Prototype> prototype;
   QString symbol, module;     // "open", "libc.so.6"
   std::uint64_t address = 0;  // in the target; 0: not known
   std::uint64_t size = 0;     // of the function, bytes

@@ -21,19 +21,6 @@ std::string text_of(const QString& path) {
   return std::move(text).str();
 }
 
-// Names of functions, "ADDRESS t NAME [MODULE]".
-std::string functions_of_kallsyms(const std::string& text) {
-  std::string out;
-  std::istringstream lines(text);
-  for (std::string line; std::getline(lines, line);) {
-    const std::size_t kind = line.find(' ');
-    if (kind == std::string::npos || kind + 3 > line.size() || (line[kind + 1] != 't' && line[kind + 1] != 'T'))
-      continue;
-    out.append(line, kind + 3).push_back('\n');
-  }
-  return out;
-}
-
 // The list without functions that cannot be probed. Lines are "NAME" or "NAME [MODULE]".
 std::string without(const std::string& functions, const std::string& blacklist) {
   std::unordered_set<std::string> refused;
@@ -59,14 +46,14 @@ void TargetContext::readProcess() {
   }
   process_ = *std::move(made);
   modules_ = process_->modules().size();
-  symbols_ = std::make_shared<SymbolIndex>(SymbolIndex::ofModules(process_->modules()));
+  symbols_ = std::make_shared<author::SymbolIndex>(author::SymbolIndex::of_modules(process_->modules()));
 }
 
 void TargetContext::readKernel() {
   std::string names = sources_.functions.toStdString();
-  if (!sources_.kallsyms.isEmpty() && names.empty()) names = functions_of_kallsyms(text_of(sources_.kallsyms));
+  if (!sources_.kallsyms.isEmpty() && names.empty()) names = author::functions_of_kallsyms(text_of(sources_.kallsyms));
   if (!sources_.blacklist.isEmpty()) names = without(names, text_of(sources_.blacklist));
-  symbols_ = std::make_shared<SymbolIndex>(SymbolIndex::ofKernelList(names));
+  symbols_ = std::make_shared<author::SymbolIndex>(author::SymbolIndex::of_kernel_list(names));
   if (sources_.kallsyms.isEmpty() && sources_.btf.isEmpty()) return;
   target::KernelFiles files{.kallsyms = sources_.kallsyms.toStdString(),
                             .btf = {},
@@ -90,7 +77,7 @@ void TargetContext::read() {
     since_look_.start();
     if (!process_->refresh() || process_->modules().size() == modules_) return;
     modules_ = process_->modules().size();
-    symbols_ = std::make_shared<SymbolIndex>(SymbolIndex::ofModules(process_->modules()));
+    symbols_ = std::make_shared<author::SymbolIndex>(author::SymbolIndex::of_modules(process_->modules()));
     return;
   }
   is_read_ = true;
@@ -118,7 +105,7 @@ const target::PlaceSides* TargetContext::sides() {
   return &*sides_;
 }
 
-std::shared_ptr<const SymbolIndex> TargetContext::symbols() {
+std::shared_ptr<const author::SymbolIndex> TargetContext::symbols() {
   read();
   return symbols_;
 }

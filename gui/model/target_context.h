@@ -7,10 +7,10 @@
 #include <optional>
 #include <string>
 
+#include "compiler/author/symbol_index.h"
 #include "compiler/target/kernel/kernel_types.h"
 #include "compiler/target/process/process_env.h"
 #include "gui/model/definition_check.h"
-#include "gui/model/symbol_index.h"
 
 namespace kevt::gui {
 
@@ -32,7 +32,7 @@ class TargetContext {
   // nullptr: no places are known.
   const target::TargetEnv* env();
   const target::ProcessEnv* process();  // nullptr: a kernel, or nothing
-  std::shared_ptr<const SymbolIndex> symbols();
+  std::shared_ptr<const author::SymbolIndex> symbols();
   bool isKernel() const { return sources_.pid == 0 && !(sources_.functions.isEmpty() && sources_.kallsyms.isEmpty()); }
   ParsedLines& parsed() { return parsed_; }
   // nullptr: the kernel is not traced beside the process.
@@ -48,7 +48,7 @@ class TargetContext {
   bool is_read_ = false;
   std::optional<target::ProcessEnv> process_;
   std::optional<target::TypedKernel> kernel_;
-  std::shared_ptr<const SymbolIndex> symbols_ = std::make_shared<SymbolIndex>();
+  std::shared_ptr<const author::SymbolIndex> symbols_ = std::make_shared<author::SymbolIndex>();
   std::size_t modules_ = 0;
   QElapsedTimer since_look_;
   QString trouble_;

@@ -85,6 +85,7 @@ TEST(CliGolden, Filters) { replay("filters.golden"); }
 TEST(CliGolden, CommandLine) { replay_words_of_cli11("command_line.golden"); }
 TEST(CliGolden, Help) { replay_words_of_cli11("help.golden"); }
 TEST(CliGolden, Words) { replay("words.golden"); }
+TEST(CliGolden, Completion) { replay("completion.golden"); }
 TEST(CliGolden, Explain) { replay("explain.golden"); }
 TEST(CliGolden, Scripts) { replay("scripts.golden"); }
 TEST(CliGolden, Dialects) { replay("dialects.golden"); }

@@ -46,6 +46,17 @@ TEST(Types, ArgumentsByNameAreRecorded) {
       HasSubstr("factor=1.5 k=2 text=\"text!\" a=7 low=5 high=99 name=\"hello\" p=\"pointed\" second=-4 l=102\n"));
 }
 
+TEST(Types, AShellIsToldFunctionsArgumentsAndFields) {
+  const auto told = [](const std::string& typed) {
+    return shell("kevtrace completion --before \"kevtrace run -e 'p:w " + typed + "\" --behind \"' -- " + kProgram +
+                 "\"");
+  };
+  EXPECT_EQ(told("work").out, "p:w work\n");
+  EXPECT_EQ(told("work tex").out, "p:w work text\tconst char * in %dx\n");
+  EXPECT_EQ(told("work n=o->in->na").out, "p:w work n=o->in->name\tchar [8] at +6\n");
+  EXPECT_EQ(told("nosuch tex").out, "");
+}
+
 TEST(Types, AMistakeShowsThePrototypeOrTheFields) {
   const Ran name = shell("kevtrace explain -e 'p:w work nope' -- " + kProgram);
   EXPECT_EQ(name.status, 3);

@@ -113,6 +113,7 @@ Result<void> read_dynamic(ElfImage::State& state, const Elf64_Phdr& segment) {
     const auto entry = table->read<Elf64_Dyn>(i * sizeof(Elf64_Dyn));
     if (!entry || entry->d_tag == DT_NULL) break;
     state.dynamic.emplace(entry->d_tag, entry->d_un.d_val);
+    if (entry->d_tag == DT_NEEDED) state.needed.push_back(entry->d_un.d_val);
   }
   return {};
 }
@@ -163,11 +164,23 @@ std::string_view ElfImage::interpreter() const { return state_->interpreter; }
 ImageAddr ElfImage::entry() const { return {state_->header.e_entry}; }
 bool ElfImage::is_position_independent() const { return state_->header.e_type == ET_DYN; }
 
-std::string_view ElfImage::soname() const {
-  const auto name = state_->dynamic.find(DT_SONAME);
-  const auto strings = state_->dynamic.find(DT_STRTAB);
-  if (name == state_->dynamic.end() || strings == state_->dynamic.end()) return {};
-  return state_->mapped({strings->second}).text(name->second);
+std::string_view ElfImage::State::dynamic_string(std::optional<std::uint64_t> at) const {
+  const auto strings = tag(DT_STRTAB);
+  return at && strings ? mapped({*strings}).text(*at) : std::string_view();
+}
+
+std::string_view ElfImage::soname() const { return state_->dynamic_string(state_->tag(DT_SONAME)); }
+
+std::string_view ElfImage::run_path() const {
+  const auto path = state_->tag(DT_RUNPATH);
+  return state_->dynamic_string(path ? path : state_->tag(DT_RPATH));
+}
+
+std::vector<std::string_view> ElfImage::needed() const {
+  std::vector<std::string_view> names;
+  for (const std::uint64_t at : state_->needed)
+    if (const std::string_view name = state_->dynamic_string(at); !name.empty()) names.push_back(name);
+  return names;
 }
 
 bool ElfImage::is_jit() const { return state_->sections.find(".kevtrace.jit") != nullptr; }

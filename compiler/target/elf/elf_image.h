@@ -75,8 +75,10 @@ class ElfImage {
   // Why a read of the file failed after it was opened, e.g. the file changed. After a failure no answer of the image
   // can be trusted.
   std::optional<Error> problem() const;
-  std::string_view soname() const;       // DT_SONAME, or empty
-  std::string_view interpreter() const;  // PT_INTERP, or empty
+  std::string_view soname() const;               // DT_SONAME, or empty
+  std::vector<std::string_view> needed() const;  // DT_NEEDED: sonames of libraries
+  std::string_view run_path() const;             // DT_RUNPATH, else DT_RPATH, or empty: folders with ':' between
+  std::string_view interpreter() const;          // PT_INTERP, or empty
   ImageAddr entry() const;
   bool is_go() const;
   bool is_jit() const;                   // made by read_jit_code()

@@ -38,6 +38,7 @@ struct ElfImage::State {
   ElfSections sections;
   std::vector<ImageRange> executable;             // executable parts that the file holds, ascending
   std::map<std::int64_t, std::uint64_t> dynamic;  // first value of each DT_ tag
+  std::vector<std::uint64_t> needed;              // all values of DT_NEEDED
   std::string_view interpreter;
   std::optional<Elf64_Phdr> frame_header;  // PT_GNU_EH_FRAME
 
@@ -46,6 +47,8 @@ struct ElfImage::State {
     const auto found = dynamic.find(wanted);
     return found == dynamic.end() ? std::nullopt : std::optional(found->second);
   }
+  // The string at `at` of the dynamic section's strings; empty: it has none.
+  std::string_view dynamic_string(std::optional<std::uint64_t> at) const;
   bool is_file() const { return contents_ != nullptr; }
   bool is_program() const;
   std::optional<Error> problem() const { return contents_ ? contents_->problem() : std::nullopt; }

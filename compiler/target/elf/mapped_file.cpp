@@ -42,11 +42,15 @@ std::string_view library_stem(std::string_view name) {
   return tail.empty() || tail.front() == '.' ? name.substr(0, at) : name;
 }
 
-std::string installed_library(const std::string& root, std::string_view module) {
-  constexpr const char* kFolders[] = {
+std::span<const char* const> library_folders() {
+  static constexpr const char* kFolders[] = {
       "/lib",          "/usr/lib", "/lib64", "/usr/lib64", "/lib/x86_64-linux-gnu", "/usr/lib/x86_64-linux-gnu",
       "/usr/local/lib"};
-  for (const char* folder : kFolders) {
+  return kFolders;
+}
+
+std::string installed_library(const std::string& root, std::string_view module) {
+  for (const char* folder : library_folders()) {
     std::error_code ignored;
     for (const auto& entry : std::filesystem::directory_iterator(root + folder, ignored)) {
       const std::string name = entry.path().filename();

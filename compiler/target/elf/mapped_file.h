@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -24,6 +25,8 @@ std::optional<FileId> file_id(const std::string& path);
 
 // The name up to `.so`: "libc.so.6" is "libc", "libpython3.11.so.1.0" is "libpython3.11".
 std::string_view library_stem(std::string_view name);
+// The dynamic linker's default folders, and /usr/local/lib.
+std::span<const char* const> library_folders();
 // Path of the library with that file name or stem in one of the default folders below `root` ("" or "/proc/PID/root");
 // empty: there is none.
 std::string installed_library(const std::string& root, std::string_view module);

@@ -2,12 +2,14 @@
 //
 // The names are sorted: exact and prefix hits are a binary search. Only if these do not fill the list, one pass over
 // all names looks for parts and for letters in order; 150,000 names take a few milliseconds.
-#include "gui/model/symbol_index.h"
+#include "compiler/author/symbol_index.h"
 
 #include <algorithm>
+#include <fstream>
 #include <initializer_list>
 #include <map>
 #include <set>
+#include <sstream>
 #include <tuple>
 
 #include "compiler/target/elf/elf_image.h"
@@ -15,7 +17,7 @@
 #include "compiler/target/elf/source_names.h"
 #include "compiler/target/elf/usdt.h"
 
-namespace kevt::gui {
+namespace kevt::author {
 namespace {
 
 bool has_letters(std::string_view name, std::string_view letters) {
@@ -31,6 +33,13 @@ bool has_letters(std::string_view name, std::string_view letters) {
 bool is_of_system(std::string_view path) {
   return std::ranges::any_of(std::initializer_list<std::string_view>{"/usr/lib/", "/lib/", "/usr/lib64/", "/lib64/"},
                              [&](std::string_view folder) { return path.starts_with(folder); });
+}
+
+std::string contents_of(const char* path) {
+  std::ifstream file(path, std::ios::binary);
+  std::ostringstream text;
+  text << file.rdbuf();
+  return std::move(text).str();
 }
 
 // As a definition names them: the qualified name, or with parameters where there are several.
@@ -66,7 +75,7 @@ SymbolIndex::SymbolIndex(std::vector<SymbolName> names) : names_(std::move(names
   for (const SymbolName& one : names_) modules_.insert(one.module);
 }
 
-SymbolIndex SymbolIndex::ofModules(const std::vector<target::ProcessModule>& modules) {
+SymbolIndex SymbolIndex::of_modules(const std::vector<target::ProcessModule>& modules) {
   std::vector<SymbolName> names;
   for (const target::ProcessModule& module : modules) {
     auto image = target::ElfImage::open(module.open_path);
@@ -81,7 +90,7 @@ SymbolIndex SymbolIndex::ofModules(const std::vector<target::ProcessModule>& mod
   return SymbolIndex(std::move(names));
 }
 
-SymbolIndex SymbolIndex::ofKernelList(std::string_view text) {
+SymbolIndex SymbolIndex::of_kernel_list(std::string_view text) {
   std::vector<SymbolName> names;
   while (!text.empty()) {
     const std::string_view line = text.substr(0, text.find('\n'));
@@ -94,6 +103,45 @@ SymbolIndex SymbolIndex::ofKernelList(std::string_view text) {
       names.push_back({std::string(name), has_module ? std::string(line.substr(bracket + 1, end - bracket - 1)) : ""});
   }
   return SymbolIndex(std::move(names));
+}
+
+std::string functions_of_kallsyms(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::string_view line = text.substr(0, text.find('\n'));
+    text.remove_prefix(std::min(text.size(), line.size() + 1));
+    const std::size_t kind = line.find(' ');
+    if (kind == std::string_view::npos || kind + 3 > line.size() || (line[kind + 1] != 't' && line[kind + 1] != 'T'))
+      continue;
+    out.append(line.substr(kind + 3)).push_back('\n');
+  }
+  return out;
+}
+
+SymbolIndex SymbolIndex::of_running_kernel() {
+  for (const char* path :
+       {"/sys/kernel/tracing/available_filter_functions", "/sys/kernel/debug/tracing/available_filter_functions"})
+    if (const std::string text = contents_of(path); !text.empty()) return of_kernel_list(text);
+  return of_kernel_list(functions_of_kallsyms(contents_of("/proc/kallsyms")));
+}
+
+std::vector<std::string> SymbolIndex::places_prefixed(std::string_view typed, std::size_t limit) const {
+  std::set<std::string> places;
+  const std::size_t colon = typed.find(':');
+  const std::string_view module =
+      colon != std::string_view::npos && modules_.contains(typed.substr(0, colon)) ? typed.substr(0, colon) : "";
+  const std::string_view name = module.empty() ? typed : typed.substr(colon + 1);
+  if (module.empty())
+    for (const std::string& one : modules_)
+      if (!one.empty() && one.starts_with(typed)) places.insert(one + ':');
+  for (auto at =
+           std::ranges::lower_bound(names_, name, {}, [](const SymbolName& s) { return std::string_view(s.name); });
+       at != names_.end() && at->name.starts_with(name) && places.size() < limit; ++at) {
+    if (!module.empty() && at->module != module) continue;
+    if (typed.empty() && !at->module.empty()) continue;  // too many
+    places.insert(module.empty() ? at->name : std::string(module) + ':' + at->name);
+  }
+  return {places.begin(), places.end()};
 }
 
 std::vector<const SymbolName*> SymbolIndex::find(std::string_view typed, std::size_t limit) const {
@@ -126,4 +174,4 @@ std::vector<const SymbolName*> SymbolIndex::find(std::string_view typed, std::si
   return found;
 }
 
-}  // namespace kevt::gui
+}  // namespace kevt::author

@@ -1,0 +1,34 @@
+// Completions at the cursor in a definition.
+#pragma once
+
+#include <cstddef>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "compiler/author/symbol_index.h"
+#include "compiler/target/target_env.h"
+
+namespace kevt::author {
+
+struct Suggestion {
+  std::string text;  // replaces [Completion::begin, the cursor)
+  std::string note;
+};
+struct Completion {
+  std::size_t begin = 0;  // byte of the line
+  std::vector<Suggestion> suggestions;
+};
+
+// How names of functions match what is typed. Prefix: shells replace only what is typed.
+enum class NameMatch : std::uint8_t { Ranked, Prefix };
+
+// `cursor`: a byte of the line. Functions come from `symbols`, which may be empty; argument names and structure members
+// come from the types of `env` (nullptr: no types).
+Completion complete_definition(std::string_view line, std::size_t cursor, const SymbolIndex& symbols,
+                               const target::TargetEnv* env = nullptr, NameMatch match = NameMatch::Ranked);
+// Completes fields in a filter.
+Completion complete_filter(std::string_view text, std::size_t cursor, std::span<const std::string> fields);
+
+}  // namespace kevt::author
