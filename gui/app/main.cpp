@@ -22,6 +22,7 @@
 #include "common/process_choice.h"
 #include "common/standard_descriptors.h"
 #include "compiler/script/compiled_script.h"
+#include "gui/app/command_options.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
 #include "gui/app/screenshot.h"
@@ -41,63 +42,7 @@ int fail(const QString& text) {
   return 1;
 }
 
-struct Options {
-  QCommandLineOption session{{QStringLiteral("session"), QStringLiteral("open-session")},
-                             QStringLiteral("open a session (.kevs)"),
-                             QStringLiteral("FILE")};
-  QCommandLineOption screenshot{QStringLiteral("screenshot"), QStringLiteral("write a picture of the window and end"),
-                                QStringLiteral("FILE")};
-  QCommandLineOption after{QStringLiteral("after"),
-                           QStringLiteral("… of a live target when so many seconds have passed"), QStringLiteral("SEC"),
-                           QStringLiteral("0")};
-  QCommandLineOption theme{QStringLiteral("theme"), QStringLiteral("light, dark or system"), QStringLiteral("NAME"),
-                           QStringLiteral("system")};
-  QCommandLineOption size{QStringLiteral("size"), QStringLiteral("size of the window"), QStringLiteral("WxH"),
-                          QStringLiteral("1500x940")};
-  QCommandLineOption probes{{QStringLiteral("p"), QStringLiteral("probes")},
-                            QStringLiteral("definitions for the editor"),
-                            QStringLiteral("FILE")};
-  QCommandLineOption event{{QStringLiteral("e"), QStringLiteral("event")},
-                           QStringLiteral("a definition for the editor"),
-                           QStringLiteral("DEF")};
-  QCommandLineOption script{
-      QStringLiteral("script"),
-      QStringLiteral("a script that the tracer takes before the program runs: compiled (.kevo), or with `inject`"),
-      QStringLiteral("FILE")};
-  QCommandLineOption unsafe{QStringLiteral("unsafe"), QStringLiteral("the script may inject")};
-  QCommandLineOption pid{QStringLiteral("pid"), QStringLiteral("trace running processes"),
-                         QStringLiteral("PID[,PID…]")};
-  QCommandLineOption comm{QStringLiteral("comm"),
-                          QStringLiteral("trace processes of this name, also those that come later"),
-                          QStringLiteral("NAME")};
-  QCommandLineOption cgroup{QStringLiteral("cgroup"), QStringLiteral("likewise, in this control group"),
-                            QStringLiteral("PATH")};
-  QCommandLineOption container{QStringLiteral("container"), QStringLiteral("likewise, in this container"),
-                               QStringLiteral("ID")};
-  QCommandLineOption follow{QStringLiteral("follow-forks"),
-                            QStringLiteral("trace also the programs that the target starts or becomes by exec")};
-  QCommandLineOption with_kernel{QStringLiteral("with-kernel"),
-                                 QStringLiteral("trace the kernel beside the target: auto, bpf or kmod"),
-                                 QStringLiteral("NAME")};
-  QCommandLineOption tracefs{QStringLiteral("tracefs"), QStringLiteral("a tracing directory that is there already"),
-                             QStringLiteral("DIR")};
-  QCommandLineOption runtime{QStringLiteral("runtime"), QStringLiteral("trace the running kernel: bpf or kmod"),
-                             QStringLiteral("NAME")};
-  QCommandLineOption last{QStringLiteral("last"),
-                          QStringLiteral("open what was shown last; after a crash, what still records")};
-  QCommandLineOption most_records{
-      QStringLiteral("most-records"),
-      QStringLiteral("of a database (ch://…): how many records are loaded at a time, at most"), QStringLiteral("N"),
-      QString::number(TraceDocument::kMostRecords)};
-  QCommandLineOption apply{QStringLiteral("apply"),
-                           QStringLiteral("apply the definitions as soon as the target is there")};
-  QCommandLineOption btf{QStringLiteral("btf"), QStringLiteral("types of a kernel that is not here"),
-                         QStringLiteral("FILE")};
-  QCommandLineOption kallsyms{QStringLiteral("kallsyms"), QStringLiteral("functions of a kernel that is not here"),
-                              QStringLiteral("FILE")};
-};
-
-QString definitions(const QCommandLineParser& parser, const Options& options, QString& error) {
+QString definitions(const QCommandLineParser& parser, const CommandOptions& options, QString& error) {
   QStringList lines = parser.values(options.event);
   for (const QString& path : parser.values(options.probes)) {
     QFile file(path);
@@ -111,7 +56,7 @@ QString definitions(const QCommandLineParser& parser, const Options& options, QS
   return lines.join(QLatin1Char('\n'));
 }
 
-proc::ProcessChoice choice_in(const QCommandLineParser& parser, const Options& options) {
+proc::ProcessChoice choice_in(const QCommandLineParser& parser, const CommandOptions& options) {
   const auto values = [&](const QCommandLineOption& option) {
     std::vector<std::string> texts;
     for (const QString& value : parser.values(option)) texts.push_back(value.toLocal8Bit().toStdString());
@@ -121,7 +66,8 @@ proc::ProcessChoice choice_in(const QCommandLineParser& parser, const Options& o
 }
 
 // Opens in the window what the command line names.
-int open(MainWindow& window, const QCommandLineParser& parser, const Options& options, const QStringList& command) {
+int open(MainWindow& window, const QCommandLineParser& parser, const CommandOptions& options,
+         const QStringList& command) {
   QString error;
   const QString text = definitions(parser, options, error);
   if (!error.isEmpty()) return fail(error);
@@ -190,7 +136,7 @@ bool chooses_platform(std::span<char*> words) {
   };
   const auto is_set = [](const char* name) { return !qEnvironmentVariableIsEmpty(name); };
   if (has({"--platform", "-platform", "-display", "--display"}) || is_set("QT_QPA_PLATFORM")) return true;
-  const bool needs_none = has({"-h", "--help", "--help-all", "-v", "--version"});
+  const bool needs_none = has({"-h", "--help", "--help-all", "-v", "--version", "--manual"});
   if (!needs_none && (is_set("DISPLAY") || is_set("WAYLAND_DISPLAY"))) return true;
   if (needs_none || has({"--screenshot"})) return qputenv("QT_QPA_PLATFORM", "offscreen");
   fail(
@@ -217,23 +163,13 @@ int run(int argc, char** argv) {
   QApplication::setApplicationName(QStringLiteral("kevtrace-gui"));
   QApplication::setApplicationVersion(QStringLiteral(KEVT_VERSION));
   QCommandLineParser parser;
-  parser.setApplicationDescription(
-      QStringLiteral("Author probes, watch them, see the trace as a timeline.\n\n"
-                     "  kevtrace-gui trace.dat\n"
-                     "  kevtrace-gui -e 'p:op libc:open64 path=+0(%di):string' -- python3 server.py\n"
-                     "  kevtrace-gui --tracefs /sys/kernel/tracing\n"
-                     "  kevtrace-gui --session s.kevs --screenshot s.png --platform offscreen"));
-  const Options options;
-  parser.addHelpOption();
-  parser.addVersionOption();
-  parser.addPositionalArgument(QStringLiteral("FILE"), QStringLiteral("a recording"),
-                               QStringLiteral("[FILE | -- CMD …]"));
-  parser.addOptions({options.session,   options.screenshot,  options.after,       options.theme,  options.size,
-                     options.probes,    options.event,       options.pid,         options.comm,   options.cgroup,
-                     options.container, options.follow,      options.with_kernel, options.script, options.unsafe,
-                     options.tracefs,   options.runtime,     options.last,        options.apply,  options.btf,
-                     options.kallsyms,  options.most_records});
+  const CommandOptions options;
+  options.addTo(parser);
   parser.process(app);
+  if (parser.isSet(options.manual)) {
+    std::fputs(manualPage(options).toUtf8().constData(), stdout);
+    return 0;
+  }
   const QString theme = parser.value(options.theme);
   if (theme != QLatin1String("light") && theme != QLatin1String("dark") && theme != QLatin1String("system"))
     return fail(QStringLiteral("--theme: light, dark or system, not ") + theme);

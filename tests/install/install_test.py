@@ -149,6 +149,8 @@ class Installed(unittest.TestCase):
         self.assertEqual(sum(map(len, of_each.values())), len(set().union(*of_each.values())), "two packages have one file")
         self.check_first_probe(os.path.join(root, "usr/bin/kevtrace"))
         self.assertIn("usr/src/kevtrace-0.1.0/runtime-kmod/Kbuild", of_each["kevtrace-dkms"])
+        if "kevtrace-gui" in packages:
+            self.assertIn("usr/share/man/man1/kevtrace-gui.1.gz", of_each["kevtrace-gui"])
         if shutil.which("desktop-file-validate") and "kevtrace-gui" in packages:
             entry = os.path.join(root, "usr/share/applications/kevtrace-gui.desktop")
             self.assertEqual(run("desktop-file-validate", entry).stdout, "")

@@ -48,6 +48,17 @@ class GuiCommand(unittest.TestCase):
             self.assertIn("--screenshot <FILE>", done.stdout)
         self.assertRegex(self.gui("--version").stdout, r"^kevtrace-gui \d+\.\d+")
 
+    def test_the_manual_page_has_what_help_has(self):
+        done = self.gui("--manual")
+        self.assertEqual((done.returncode, done.stderr), (0, ""))
+        options = set(re.findall(r"(?m)^ +(?:-\w, )?--([\w-]+)", self.gui("--help").stdout)) - {"help", "help-all", "version"}
+        self.assertGreater(len(options), 20)
+        for option in options:
+            self.assertIn("\\fB\\-\\-" + option.replace("-", "\\-") + "\\fR", done.stdout)
+        if shutil.which("mandoc"):
+            said = subprocess.run(["mandoc", "-T", "lint", "-W", "warning"], input=done.stdout, capture_output=True, text=True, timeout=TIMEOUT_S)
+            self.assertEqual(said.stdout, "")
+
     def test_a_window_needs_one(self):
         for words in ((), ("--", "/bin/echo", "--help"), ("--theme", "dark")):
             done = self.gui(*words)
