@@ -187,7 +187,7 @@ int run_in_kernel(RunRequest request, const GlobalOptions& global, const session
       return kMissing;
     }
   }
-  return session::run_supervised(session::Supervised::SameSession,
+  return session::run_supervised(session::Supervised::SameGroup,
                                  [&] { return KernelRun(std::move(request), global, make).go(); });
 }
 

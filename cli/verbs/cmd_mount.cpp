@@ -53,10 +53,10 @@ constexpr std::string_view kOptionsOfRun[] = {"clock", "duration", "count", "out
 class MountRun {
  public:
   MountRun(MountVerbOptions options, const GlobalOptions& global) : options_(std::move(options)), report_(global) {}
-  int go();
+  std::optional<int> read();  // what to define from the start; an exit status, as below
+  int go();                   // behind read()
 
  private:
-  std::optional<int> read();  // what to define from the start; an exit status, as below
   std::optional<int> make_tracing();
   std::optional<int> set_options();
   std::optional<int> open_mount();
@@ -262,7 +262,6 @@ void MountRun::print_counts() const {
 }
 
 int MountRun::go() {
-  if (auto wrong = read()) return *wrong;
   targets_ = is_kernel() ? mounted_kernel(options_, report_) : mounted_processes(options_, report_);
   auto failed = targets_->take();
   session::catch_interrupts();  // CMD has inherited what the user set; running processes are never left half armed
@@ -284,9 +283,15 @@ int MountRun::go() {
 }  // namespace
 
 int mount(const MountVerbOptions& options, const GlobalOptions& global) {
+  auto run = std::make_unique<MountRun>(options, global);
+  if (const auto wrong = run->read()) return *wrong;  // from the terminal, too, which the tracer does not read
   const session::Supervised where =
-      options.pids.empty() ? session::Supervised::SameSession : session::Supervised::OwnSession;
-  return session::run_supervised(where, [&] { return MountRun(options, global).go(); });
+      options.pids.empty() ? session::Supervised::SameGroup : session::Supervised::OwnGroup;
+  return session::run_supervised(where, [&] {
+    const int status = run->go();
+    run.reset();  // this process is ended without it
+    return status;
+  });
 }
 
 }  // namespace kevt::cli

@@ -407,7 +407,7 @@ int run(const RunOptions& options, const GlobalOptions& global, const session::M
   }
   if (traces_kernel(*request)) return run_in_kernel(*std::move(request), global, make);
   const session::Supervised where =
-      request->options.pids.empty() ? session::Supervised::SameSession : session::Supervised::OwnSession;
+      request->options.pids.empty() ? session::Supervised::SameGroup : session::Supervised::OwnGroup;
   return session::run_supervised(where, [&] { return Run(*std::move(request), global, make).go(); });
 }
 

@@ -7,8 +7,11 @@
 //      │ sees that the tracer died, or failed to leave: takes the probes out of what it has left (left_session.h)
 //      │ if the tracer died: calls its keeper (keeper.h), which finishes the trace
 //
-// With OwnSession even a SIGKILL for the whole process group or terminal does not reach the tracer. If both processes
-// are killed at once, the probes stay in the target: the target goes on, and records are lost once the rings are full.
+// With OwnGroup even a SIGKILL for the whole process group does not reach the tracer. If both processes are killed at
+// once, the probes stay in the target: the target goes on, and records are lost once the rings are full.
+//
+// It is no session of its own: the kernel gives each session a share of the CPUs (autogroups, sched(7)). On busy CPUs
+// Linux 6.18 left the only process of a session without CPU for up to 30 seconds, while targets waited for it.
 #include "runtime-user/session/supervisor.h"
 
 #include <fcntl.h>
@@ -44,7 +47,7 @@ namespace {
 
 pid_t supervisor = 0;       // in the tracer
 volatile pid_t tracer = 0;  // in the supervisor
-volatile Supervised place = Supervised::OwnSession;
+volatile Supervised place = Supervised::OwnGroup;
 volatile std::int64_t asked_at_ms = 0;
 volatile bool has_called_keeper = false;
 
@@ -114,7 +117,7 @@ void on_signal(int signal, siginfo_t* info, void*) {
     _exit(kSignalBase + signal);
   }
   if (!asked_at_ms) asked_at_ms = now_ms();
-  if (tracer && (place == Supervised::OwnSession || info->si_code <= 0)) kill(tracer, signal);
+  if (tracer && (place == Supervised::OwnGroup || info->si_code <= 0)) kill(tracer, signal);
 }
 
 void catch_signals() {
@@ -251,7 +254,10 @@ int run_supervised(Supervised where, const std::function<int()>& work) {
       keeper_line->call.write.reset();
       keeper_line->alive.read.reset();
     }
-    if (where == Supervised::OwnSession) setsid();
+    if (where == Supervised::OwnGroup) {
+      setpgid(0, 0);
+      signal(SIGTTOU, SIG_IGN);  // else it stops where it writes to a terminal with `stty tostop`
+    }
     sigprocmask(SIG_SETMASK, &before, nullptr);
     std::exit(guarded(work));
   }

@@ -9,9 +9,9 @@
 
 namespace kevt::session {
 
-// Where the tracing process lives: in the user's session, where it starts CMD on the user's terminal; or in a session
-// of its own.
-enum class Supervised : std::uint8_t { SameSession, OwnSession };
+// Where the tracing process lives: in the user's process group, where it starts CMD on the user's terminal; or in a
+// group of its own, which the terminal's signals do not reach and which must not read from the terminal.
+enum class Supervised : std::uint8_t { SameGroup, OwnGroup };
 
 // Runs `work` in a second process and returns what it returns. The first one passes SIGINT, SIGTERM and SIGHUP on; a
 // second one of them ends it at once, as SIGKILL does, and `work` then sees is_abandoned(). When something ends the

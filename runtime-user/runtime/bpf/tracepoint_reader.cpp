@@ -69,7 +69,7 @@ std::uint64_t lost_of(std::span<const UniqueFd> fds) {
 // Runs in the forked child of a process with threads, so it makes system calls alone. Ends when nobody holds the other
 // end of `ended`; the kernel closes the rest then.
 [[noreturn]] void close_in_child(const std::vector<int>& kept, int ended) {
-  ::setsid();
+  ::setpgid(0, 0);  // no session: see session/supervisor.cpp
   unsigned next = 0;
   for (const int fd : kept) {
     if (static_cast<unsigned>(fd) > next) ::syscall(SYS_close_range, next, static_cast<unsigned>(fd) - 1, 0);
