@@ -9,6 +9,7 @@
 #include <QHeaderView>
 #include <QLineEdit>
 #include <QMimeData>
+#include <QProcess>
 #include <QStatusBar>
 #include <QTest>
 #include <QTreeWidget>
@@ -141,6 +142,29 @@ TEST_F(GuiLook, ColoursStandForWhatOneChoosesAndPatternsGoWithThem) {
   trigger("Patterns besides colours");
   trigger("Colour by event");
   EXPECT_EQ(painted(), by_event);
+}
+
+TEST_F(GuiLook, ColumnsAreAsWideAsTheirTextsUnlessTheUserMovesThem) {
+  QHeaderView& header = window_.table().header();
+  const auto needs = [&](const char* event) {
+    return window_.table().fontMetrics().horizontalAdvance(QString::fromLatin1(event)) + 20;
+  };
+  EXPECT_GE(header.sectionSize(EventRows::Event), needs("opening"));
+  // Another recording has a longer name, which comes late.
+  const QString other = folder_.filePath("other.dat");
+  QProcess kevtrace;
+  kevtrace.start(
+      TargetProcess::findKevtrace(),
+      {"run", "-q", "-o", other, "-e", "p:o libc:open64", "-e", "p:a_name_that_is_rather_long libc:write", "--",
+       "/usr/bin/python3", "-S", "-c", "import os\nfor i in range(200): open('/dev/null').close()\nos.write(1, b'x')"});
+  ASSERT_TRUE(kevtrace.waitForFinished(kPatienceMs) && kevtrace.exitCode() == 0);
+  window_.openTrace(other);
+  window_.settle();
+  EXPECT_GE(header.sectionSize(EventRows::Event), needs("a_name_that_is_rather_long"));
+  header.resizeSection(EventRows::Event, 70);
+  window_.openTrace(dat_);
+  window_.settle();
+  EXPECT_EQ(header.sectionSize(EventRows::Event), 70);
 }
 
 TEST_F(GuiLook, TheTableIsOrderedBySeveralColumns) {

@@ -64,7 +64,11 @@ EventTable::EventTable(EventRows& rows, QWidget* parent)
   connect(&rows_, &QAbstractItemModel::columnsInserted, this, &EventTable::hideColumns);
   setViewportMargins(0, header_->sizeHint().height(), 0, 0);
   viewport()->setAttribute(Qt::WA_OpaquePaintEvent);
-  connect(header_, &QHeaderView::sectionResized, viewport(), [this] { layoutBars(), viewport()->update(); });
+  connect(header_, &QHeaderView::sectionResized, viewport(), [this] {
+    has_own_widths_ = has_own_widths_ || !is_fitting_;
+    layoutBars();
+    viewport()->update();
+  });
   connect(header_, &QHeaderView::sectionMoved, viewport(), qOverload<>(&QWidget::update));
   connect(header_, &QHeaderView::sortIndicatorChanged, this,
           [this](int section, Qt::SortOrder order) { orderBy(section, order); });
@@ -72,6 +76,7 @@ EventTable::EventTable(EventRows& rows, QWidget* parent)
   connect(&rows_, &QAbstractItemModel::modelAboutToBeReset, this, [this] { kept_ = rows_.rowAt(current_); });
   connect(&rows_, &QAbstractItemModel::modelReset, this, [this] {
     current_ = anchor_ = -1;
+    if (rows_.rowCount() == 0) fitted_rows_ = 0;  // other records will come
     takeRows();
     if (kept_ != record::kNoRow && !follows_) showRow(kept_);
   });
@@ -127,19 +132,38 @@ int EventTable::rowsShown() const { return std::max(1, viewport()->height() / ro
 
 void EventTable::takeRows() {
   layoutBars();
-  if (!fitted_ && rows_.rowCount() > 0) fitColumns();
+  growColumns();
   if (follows_) verticalScrollBar()->setValue(verticalScrollBar()->maximum());
   viewport()->update();
 }
 
+// Later records may have longer names than the first ones.
+void EventTable::growColumns() {
+  if (has_own_widths_ || rows_.rowCount() < std::max(1, 2 * fitted_rows_)) return;
+  std::vector<int> before;
+  for (int column = 0; fitted_rows_ > 0 && column < header_->count(); ++column)
+    before.push_back(header_->isSectionHidden(column) ? 0 : header_->sectionSize(column));
+  fitColumns();
+  is_fitting_ = true;
+  for (int column = 0; column < static_cast<int>(before.size()); ++column)
+    if (!header_->isSectionHidden(column) && header_->sectionSize(column) < before[static_cast<std::size_t>(column)])
+      header_->resizeSection(column, before[static_cast<std::size_t>(column)]);
+  is_fitting_ = false;
+}
+
 void EventTable::fitColumns() {
+  constexpr int kSample = 20;  // the first rows, and the last
   const QFontMetrics metrics(font());
-  fitted_ = rows_.rowCount() > 0;
+  const int rows = rows_.rowCount();
+  fitted_rows_ = rows;
+  has_own_widths_ = false;
+  is_fitting_ = true;
   static constexpr int kChars[] = {8, 19, 4, 15, 7, 16, 52};
   for (int column = 0; column < rows_.columnCount(); ++column) {
     int wide = column < EventRows::FixedColumns ? kChars[column] : 12;
     QString longest;
-    for (int row = 0; row < std::min(40, rows_.rowCount()) && column >= EventRows::Event; ++row) {
+    for (int row = 0; row < rows && column >= EventRows::Event; ++row) {
+      if (row == kSample) row = std::max(row, rows - kSample);
       const QString text = rows_.data(rows_.index(row, column), Qt::DisplayRole).toString();
       if (text.size() > longest.size()) longest = text;
     }
@@ -151,6 +175,7 @@ void EventTable::fitColumns() {
         metrics.horizontalAdvance(rows_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()) + 26;
     header_->resizeSection(column, std::max(pixels, name));
   }
+  is_fitting_ = false;
   layoutBars();
 }
 

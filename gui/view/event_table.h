@@ -69,7 +69,9 @@ class EventTable : public QAbstractScrollArea {
   QStringList hidden_;
   record::Row kept_ = record::kNoRow;  // the current row before a filter or sort
   bool follows_ = false;
-  bool fitted_ = false;
+  void growColumns();
+  int fitted_rows_ = 0;  // how many there were when columns were fitted
+  bool is_fitting_ = false, has_own_widths_ = false;
 };
 
 }  // namespace kevt::gui

@@ -112,7 +112,9 @@ QString TimelineView::emptyText() const {
     case TraceDocument::State::Empty:
       break;
   }
-  return tr("No records yet.\nOpen a recording (Ctrl+O), or define an event and start a target.");
+  return tr(
+      "No records yet.\n\nCtrl+R starts a program\nCtrl+Shift+A attaches to one that runs\n"
+      "Ctrl+O opens a recording");
 }
 
 // The part of the pixel's time that the lane's slices take.

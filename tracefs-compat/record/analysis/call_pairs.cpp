@@ -4,7 +4,9 @@
 //   entry f → entry g → return g → return f     g is inside f
 //
 // Entries whose return never comes (no return probe on them, or it was missed) are passed over when an outer call
-// returns. Entries in the middle of functions never pair. Threads and nesting are limited: a recording may be hostile.
+// returns, and what was inside them is inside that call. A function that was entered 257 times and has never returned
+// is no call from then on: deeper recursion is rare. Entries in the middle of functions never pair. Threads and nesting
+// are limited: a recording may be hostile.
 #include "tracefs-compat/record/analysis/call_pairs.h"
 
 #include <algorithm>
@@ -15,6 +17,8 @@ namespace {
 constexpr std::size_t kMaxOpenDepth = 512;
 constexpr std::size_t kMaxThreads = 1 << 16;
 constexpr std::size_t kMaxOpenOfThreads = 1 << 20;
+constexpr std::size_t kMaxFunctions = 1 << 20;  // that are counted
+constexpr std::uint32_t kTrials = 256;          // less than kMaxOpenDepth
 
 }  // namespace
 
@@ -31,19 +35,31 @@ const CallPairs::Roles& CallPairs::roles_of(const EventFormat& event) {
   return roles;
 }
 
+bool CallPairs::can_return(std::uint64_t function) {
+  if (returned_.contains(function)) return true;
+  if (without_return_.contains(function)) return false;
+  if (entered_.size() >= kMaxFunctions && !entered_.contains(function)) return true;
+  if (++entered_[function] <= kTrials) return true;
+  entered_.erase(function);
+  without_return_.insert(function);
+  return false;
+}
+
 std::optional<Call> CallPairs::add(const TypedRecord& record) {
   const Roles& roles = roles_of(*record.event);
   if (!roles.entry && !roles.exit) return std::nullopt;
   if (threads_.size() >= kMaxThreads && !threads_.contains(record.thread())) return std::nullopt;
   std::vector<Open>& open = threads_[record.thread()];
   if (roles.entry) {
+    const std::uint64_t function = value_of(*roles.entry, record.bytes).number;
+    if (!can_return(function)) return std::nullopt;
     if (open.size() >= kMaxOpenDepth) open.erase(open.begin()), --open_, ++unmatched_;
     if (open_ >= kMaxOpenOfThreads) {
       ++unmatched_;
       return std::nullopt;
     }
     ++open_;
-    open.push_back({record.event, value_of(*roles.entry, record.bytes).number, record.time_ns, 0});
+    open.push_back({record.event, function, record.time_ns, 0});
     return std::nullopt;
   }
   const std::uint64_t function = value_of(*roles.exit, record.bytes).number;
@@ -55,6 +71,10 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
   }
   const auto at = std::prev(found.base());
   unmatched_ += static_cast<std::uint64_t>(open.end() - at - 1);
+  if (returned_.size() < kMaxFunctions) returned_.insert(function);
+  entered_.erase(function);
+  without_return_.erase(function);
+  for (auto passed = std::next(at); passed != open.end(); ++passed) at->inside_ns += passed->inside_ns;
   Call call{.entry = at->entry,
             .exit = record.event,
             .function = function,
@@ -62,7 +82,8 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
             .end_ns = std::max(record.time_ns, at->begin_ns),
             .inside_ns = at->inside_ns,
             .callers = {}};
-  for (auto it = open.begin(); it != at; ++it) call.callers.push_back(it->function);
+  for (auto it = open.begin(); it != at; ++it)
+    if (!without_return_.contains(it->function)) call.callers.push_back(it->function);
   open_ -= static_cast<std::size_t>(open.end() - at);
   open.erase(at, open.end());
   if (!open.empty()) open.back().inside_ns += call.end_ns - call.begin_ns;

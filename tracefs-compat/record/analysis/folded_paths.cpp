@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <ranges>
+#include <set>
 
 #include "tracefs-compat/record/print/trace_line.h"
 
@@ -112,6 +113,27 @@ void FoldedPaths::add(const TypedRecord& record) {
   weigh(paths_, std::move(path), whole - std::min(whole, call->inside_ns));
 }
 
+// Of the functions that turned out to have no return, earlier paths have their entries, as if they were callers.
+PathWeights FoldedPaths::calls_that_return() const {
+  std::set<std::string_view> no_calls;
+  for (const auto& [place, name] : names_)
+    if (calls_.without_return().contains(place.second)) no_calls.insert(name);
+  if (no_calls.empty()) return {paths_.begin(), paths_.end()};
+  PathWeights weights;
+  for (const auto& [path, weight] : paths_) {
+    std::string kept;
+    for (const auto part : path | std::views::split(';')) {
+      const std::string_view name(part.begin(), part.end());
+      const bool is_last = part.end() == path.end();
+      if (!is_last && !kept.empty() && no_calls.contains(name)) continue;  // the first is the thread's name
+      if (!kept.empty()) kept += ';';
+      kept += name;
+    }
+    weights[kept] += weight;
+  }
+  return weights;
+}
+
 FoldedPaths::Folded FoldedPaths::folded() const {
   using By = FoldRequest::By;
   const bool is_time =
@@ -119,7 +141,7 @@ FoldedPaths::Folded FoldedPaths::folded() const {
   const Weights& chosen = is_time ? paths_ : !stacks_.empty() ? stacks_ : events_;
   const std::string value =
       request_.value.event.empty() ? request_.value.field : request_.value.event + "." + request_.value.field;
-  return {.weights = {chosen.begin(), chosen.end()},
+  return {.weights = is_time ? calls_that_return() : PathWeights{chosen.begin(), chosen.end()},
           .counts = request_.by == By::Value ? value
                     : is_time                ? "ns"
                     : &chosen == &stacks_    ? "stacks"

@@ -57,6 +57,7 @@ class FoldedPaths {
   const std::string& name_of(std::uint64_t thread, std::uint64_t address);
 
   std::uint64_t weight_of(const TypedRecord& record) const;
+  PathWeights calls_that_return() const;
 
   const Metadata& metadata_;
   FoldRequest request_;

@@ -7,6 +7,7 @@
 #include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/analysis/call_pairs.h"
 #include "tracefs-compat/record/analysis/compare.h"
+#include "tracefs-compat/record/analysis/folded_paths.h"
 #include "tracefs-compat/record/analysis/histogram.h"
 #include "tracefs-compat/record/formats/ctf_writer.h"
 #include "tracefs-compat/record/formats/json_text.h"
@@ -341,6 +342,65 @@ TEST(CallPairs, NestPerThread) {
   EXPECT_EQ(outer->end_ns - outer->begin_ns, 50u);
   EXPECT_FALSE(leave(0x10, 160));
   EXPECT_EQ(pairs.unmatched(), 2u);
+}
+
+// An entry probe without a return probe, between a call and what it calls.
+TEST(CallPairs, AFunctionWithoutReturnIsNoCaller) {
+  Metadata metadata;
+  fill(metadata);
+  CallPairs pairs;
+  FoldedPaths paths(metadata);
+  std::uint64_t now = 1000;
+  const auto record = [&](bool is_entry, std::uint64_t function) {
+    Bytes bytes = is_entry ? opened(7, "x", 1) : closed(7, 1);
+    store<std::uint64_t>(bytes, 8, function);
+    now += 10;
+    const TypedRecord typed_record = typed(metadata, now, 0, bytes);
+    paths.add(typed_record);
+    return pairs.add(typed_record);
+  };
+  constexpr std::uint64_t kOuter = 0x10, kInner = 0x20, kOnlyEntered = 0x30;
+  for (int i = 0; i < 400; ++i) {
+    record(true, kOuter);
+    record(true, kOnlyEntered);
+    record(true, kInner);
+    const auto inner = record(false, kInner);
+    const auto outer = record(false, kOuter);
+    ASSERT_TRUE(inner && outer);
+    EXPECT_EQ(outer->inside_ns, 10u) << i;
+    if (i > 300) {
+      EXPECT_EQ(inner->callers, std::vector<std::uint64_t>{kOuter});
+    }
+  }
+  EXPECT_THAT(pairs.without_return(), testing::ElementsAre(kOnlyEntered));
+  const auto folded = paths.folded();
+  EXPECT_EQ(folded.weights.size(), 2u);
+  for (const auto& [path, weight] : folded.weights) {
+    EXPECT_EQ(std::ranges::count(path, ';'), weight == 400 * 10 ? 2 : 1) << path;
+    EXPECT_TRUE(weight == 400 * 10 || weight == 400 * 30) << weight;
+  }
+}
+
+TEST(CallPairs, RecursionIsNoFunctionWithoutReturn) {
+  Metadata metadata;
+  fill(metadata);
+  CallPairs pairs;
+  std::uint64_t now = 0;
+  const auto record = [&](bool is_entry) {
+    Bytes bytes = is_entry ? opened(7, "x", 1) : closed(7, 1);
+    store<std::uint64_t>(bytes, 8, 0x10);
+    return pairs.add(typed(metadata, now += 10, 0, bytes));
+  };
+  for (int round = 0; round < 5; ++round) {
+    for (int depth = 0; depth < 200; ++depth) record(true);
+    for (std::uint64_t depth = 0; depth < 200; ++depth) {
+      const auto call = record(false);
+      ASSERT_TRUE(call);
+      EXPECT_EQ(call->end_ns - call->begin_ns, 10 + 20 * depth);
+    }
+  }
+  EXPECT_THAT(pairs.without_return(), testing::IsEmpty());
+  EXPECT_EQ(pairs.unmatched(), 0u);
 }
 
 TEST(Histogram, PercentilesAreTrueToAFewPercent) {
