@@ -12,6 +12,7 @@
 #include <QProcess>
 #include <QTest>
 #include <QTreeWidget>
+#include <algorithm>
 
 #include "gui/app/command_palette.h"
 #include "gui/app/events_panel.h"
@@ -297,7 +298,13 @@ TEST_F(GuiWindow, TheTimelineByMouseAndKeyboard) {
   EXPECT_NEAR(timeline.window().ns_per_pixel, all, all * 0.01);
 
   // A click on a lane selects its nearest record, in the table, too.
-  const QPoint at(static_cast<int>(timeline.xOf(timeline.view().time_ns(40))), timeline.laneRect(1).center().y());
+  const record::StoreView& view = timeline.view();
+  const QString task = QStringLiteral("task:%1").arg(view.names().tasks[view.task(40)].pid);  // it may change its CPU
+  const auto of_task =
+      std::ranges::find(timeline.lanes(), task, [&](const Lane& one) { return one.name(view.names()); });
+  ASSERT_NE(of_task, timeline.lanes().end());
+  const QPoint at(static_cast<int>(timeline.xOf(view.time_ns(40))),
+                  timeline.laneRect(static_cast<std::size_t>(of_task - timeline.lanes().begin())).center().y());
   QTest::mouseClick(timeline.viewport(), Qt::LeftButton, {}, at);
   ASSERT_TRUE(timeline.selectedRow());
   EXPECT_EQ(window.table().rows().rowAt(window.table().currentPosition()), *timeline.selectedRow());
