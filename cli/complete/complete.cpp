@@ -28,7 +28,7 @@ namespace kevt::cli {
 namespace {
 
 constexpr std::string_view kBlanks = " \t";
-constexpr std::size_t kMostListed = 5000;
+constexpr std::size_t kMostListed = 1'000'000;
 
 class Completer {
  public:
@@ -122,10 +122,18 @@ class Completer {
       return add_expression(condition + 4, *event);
     const std::size_t part = std::max(at, typed_.find_last_of(':') + 1);
     if (add_more && typed_.find('=', part) != std::string::npos) return (this->*add_more)(part, *event);
-    for (const Candidate& word : words) add(typed_.substr(0, part) + word.text, word.note);
+    if (part != at && add_more && !is_hist_part(at)) return;  // a count, or the event of enable_event
+    for (const Candidate& word : words)
+      if (part == at || word.text.ends_with('=')) add(typed_.substr(0, part) + word.text, word.note);
+  }
+  // Whether what is typed from `at` on are parts of a histogram: behind `hist:`, or of --hist.
+  bool is_hist_part(std::size_t at) const {
+    return asked_.value_of == "hist" || std::string_view(typed_).substr(at).starts_with("hist:");
   }
 
   void add_trigger() {
+    std::size_t at = 0;
+    if (event_of_word(at) && is_hist_part(at)) return add_hist();
     static const Candidate kWords[] = {{"traceon", "begin to record"},
                                        {"traceoff", "stop recording"},
                                        {"snapshot", "keep what was recorded"},

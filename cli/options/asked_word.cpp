@@ -197,7 +197,8 @@ AskedWord asked_word(CLI::App& app, const AskedLine& line) {
   if (!line.replaced) return asked;
   const std::string_view replaced = last_characters(line.before, *line.replaced);
   const auto unquoted = grammar::split_quoted(replaced).words;
-  const std::string last = unquoted.empty() || replaced == ":" || replaced == "=" ? "" : unquoted.back();
+  const std::string last =
+      unquoted.empty() || replaced.find_first_not_of(":=") == std::string_view::npos ? "" : unquoted.back();
   const std::string whole = asked.lead + asked.typed;
   if (whole.ends_with(last)) asked.kept = whole.size() - last.size();
   return asked;

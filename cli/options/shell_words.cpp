@@ -42,15 +42,23 @@ std::vector<Word> options_of(const CLI::App& app) {
 constexpr std::string_view kBash = R"(# bash completion of kevtrace
 # shellcheck shell=bash
 _kevtrace() {
-  local found files behind=${COMP_LINE:COMP_POINT} current=${COMP_WORDS[COMP_CWORD]}
+  local found files one program=$1 behind=${COMP_LINE:COMP_POINT} current=${COMP_WORDS[COMP_CWORD]}
   COMPREPLY=()
-  found=$("$1" completion --before="${COMP_LINE:0:COMP_POINT}" ${behind:+--behind="$behind"} \
+  [[ $behind == [!\ \	\'\"]* ]] && return
+  type "$program" >/dev/null 2>&1 || program=kevtrace
+  found=$("$program" completion --before="${COMP_LINE:0:COMP_POINT}" ${behind:+--behind="$behind"} \
     --replaced="${#current}" 2>/dev/null)
   files=$?
-  [[ -n $found ]] && mapfile -t COMPREPLY <<<"$found"
-  COMPREPLY=("${COMPREPLY[@]%%$'\t'*}")
+  while IFS=$'\t' read -r one _; do
+    case $current in
+      \'*) [[ $one == *\'* ]] && continue ;;
+      \"*) [[ $one == *[\"\$\`\\!]* ]] && continue ;;
+      *) printf -v one %q "$one" ;;
+    esac
+    [[ -n $found ]] && COMPREPLY+=("$one")
+  done <<<"$found"
   if [[ ${#COMPREPLY[@]} -eq 1 && ${COMPREPLY[0]} == *[:=\(,./\>] ]]; then compopt -o nospace; fi
-  if [[ $files -eq 1 ]]; then compopt -o default -o bashdefault; fi
+  if [[ $files -ne 0 ]]; then compopt -o default -o bashdefault; fi
 }
 complete -F _kevtrace kevtrace
 )";

@@ -288,9 +288,8 @@ int mount(const MountVerbOptions& options, const GlobalOptions& global) {
   const session::Supervised where =
       options.pids.empty() ? session::Supervised::SameGroup : session::Supervised::OwnGroup;
   return session::run_supervised(where, [&] {
-    const int status = run->go();
-    run.reset();  // this process is ended without it
-    return status;
+    const std::unique_ptr<MountRun> mine = std::move(run);  // its destructor undoes everything
+    return mine->go();
   });
 }
 

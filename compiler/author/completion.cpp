@@ -16,7 +16,7 @@
 namespace kevt::author {
 namespace {
 
-constexpr std::size_t kMaxSuggestions = 200, kMaxInShell = 2000;
+constexpr std::size_t kMaxSuggestions = 200, kMaxInShell = 1'000'000;
 constexpr std::string_view kBlanks = " \t";
 
 struct Word {

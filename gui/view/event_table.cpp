@@ -13,6 +13,7 @@
 #include <QScrollBar>
 #include <QToolTip>
 #include <algorithm>
+#include <utility>
 
 #include "gui/model/text_forms.h"
 #include "gui/view/theme.h"
@@ -102,9 +103,11 @@ void EventTable::setHiddenColumns(const QStringList& names) {
 }
 
 void EventTable::hideColumns() {
+  const bool was_fitting = std::exchange(is_fitting_, true);  // what Qt resizes for it is not the user's width
   for (int column = 0; column < rows_.columnCount(); ++column)
     header_->setSectionHidden(column,
                               hidden_.contains(rows_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()));
+  is_fitting_ = was_fitting;
   layoutBars();
   viewport()->update();
 }
@@ -139,7 +142,7 @@ void EventTable::takeRows() {
 
 // Later records may have longer names than the first ones.
 void EventTable::growColumns() {
-  if (has_own_widths_ || rows_.rowCount() < std::max(1, 2 * fitted_rows_)) return;
+  if (has_own_widths_ || rows_.rowCount() / 2 < std::max(fitted_rows_, 0) || rows_.rowCount() == 0) return;
   std::vector<int> before;
   for (int column = 0; fitted_rows_ > 0 && column < header_->count(); ++column)
     before.push_back(header_->isSectionHidden(column) ? 0 : header_->sectionSize(column));

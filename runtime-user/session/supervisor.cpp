@@ -110,7 +110,8 @@ std::int64_t now_ms() { return static_cast<std::int64_t>(now_ns() / 1'000'000); 
 // timeout(1) and some terminals send the same request twice; a second signal within this time is not a new request.
 constexpr std::int64_t kSameWishMs = 100;
 
-// If both processes share the terminal's session, Ctrl-C reaches both: such a signal (si_code > 0) is not passed on.
+// If both processes are in the terminal's process group, Ctrl-C reaches both: such a signal (si_code > 0) is not passed
+// on.
 void on_signal(int signal, siginfo_t* info, void*) {
   if (asked_at_ms && now_ms() - asked_at_ms > kSameWishMs) {
     if (has_called_keeper && notes && notes->keeper) kill(notes->keeper, SIGKILL);

@@ -103,6 +103,19 @@ class InAShell(unittest.TestCase):
     def test_bash(self):
         self.check_all("bash")
 
+    def test_bash_quotes_what_others_name(self):
+        """A name of a process is anybody's; what it would do as a command is not done."""
+        name = "zzodd $(id)"
+        process = subprocess.Popen(["/usr/bin/python3", "-S", "-c", "import ctypes, sys\n"
+                                    f"ctypes.CDLL(None).prctl(15, {name.encode()!r})\nprint(flush=True)\nsys.stdin.read()"],
+                                   stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+        self.addCleanup(process.communicate)
+        process.stdout.readline()
+        terminal = self.shell("bash")
+        self.check(terminal, "kevtrace run --comm zzo", r"--comm zzodd\ \$\(id\)")
+        self.check(terminal, 'kevtrace run --comm "zzo', 'kevtrace run --comm "zzo')
+        self.assertNotIn("$(id)", terminal.screen)
+
     def test_zsh(self):
         self.check_all("zsh")
 

@@ -26,6 +26,7 @@ bool is_regular(const std::string& path) {
 
 // Where a script's first line leads, with `env` followed: "#!/usr/bin/env python3". nullopt: the file is no script.
 std::optional<std::string> interpreter_of_script(const std::string& path) {
+  if (!is_regular(path)) return std::nullopt;  // nobody might ever write to a pipe
   std::ifstream file(path, std::ios::binary);
   std::string line(256, '\0');
   file.read(line.data(), static_cast<std::streamsize>(line.size()));

@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -55,6 +56,9 @@ TEST_F(LinkedFiles, OfAnythingElseNone) {
   EXPECT_THAT(linked_files(""), IsEmpty());
   EXPECT_THAT(linked_files(script("text", "hello")), IsEmpty());
   EXPECT_THAT(linked_files(script("odd", "#!")), IsEmpty());
+  const std::string pipe = folder_ + "/pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  EXPECT_THAT(linked_files(pipe), IsEmpty());
   const std::string itself = folder_ + "/itself";
   EXPECT_THAT(linked_files(script("itself", "#!" + itself + "\n")), IsEmpty());
 }

@@ -4,8 +4,8 @@
 //   entry f → entry g → return g → return f     g is inside f
 //
 // Entries whose return never comes (no return probe on them, or it was missed) are passed over when an outer call
-// returns, and what was inside them is inside that call. A function that was entered 257 times and has never returned
-// is no call from then on: deeper recursion is rare. Entries in the middle of functions never pair. Threads and nesting
+// returns, and what was inside them is inside that call. A function that was passed over 257 times and has never
+// returned is no call from then on. Entries in the middle of functions never pair. Threads and nesting
 // are limited: a recording may be hostile.
 #include "tracefs-compat/record/analysis/call_pairs.h"
 
@@ -35,14 +35,13 @@ const CallPairs::Roles& CallPairs::roles_of(const EventFormat& event) {
   return roles;
 }
 
-bool CallPairs::can_return(std::uint64_t function) {
-  if (returned_.contains(function)) return true;
-  if (without_return_.contains(function)) return false;
-  if (entered_.size() >= kMaxFunctions && !entered_.contains(function)) return true;
-  if (++entered_[function] <= kTrials) return true;
-  entered_.erase(function);
+void CallPairs::pass_over(std::uint64_t function) {
+  ++unmatched_;
+  if (returned_.contains(function) || (passed_over_.size() >= kMaxFunctions && !passed_over_.contains(function)))
+    return;
+  if (++passed_over_[function] <= kTrials) return;
+  passed_over_.erase(function);
   without_return_.insert(function);
-  return false;
 }
 
 std::optional<Call> CallPairs::add(const TypedRecord& record) {
@@ -52,7 +51,7 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
   std::vector<Open>& open = threads_[record.thread()];
   if (roles.entry) {
     const std::uint64_t function = value_of(*roles.entry, record.bytes).number;
-    if (!can_return(function)) return std::nullopt;
+    if (without_return_.contains(function)) return std::nullopt;
     if (open.size() >= kMaxOpenDepth) open.erase(open.begin()), --open_, ++unmatched_;
     if (open_ >= kMaxOpenOfThreads) {
       ++unmatched_;
@@ -63,6 +62,9 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
     return std::nullopt;
   }
   const std::uint64_t function = value_of(*roles.exit, record.bytes).number;
+  if (returned_.size() < kMaxFunctions) returned_.insert(function);
+  passed_over_.erase(function);
+  without_return_.erase(function);
   const auto found =
       std::find_if(open.rbegin(), open.rend(), [&](const Open& one) { return one.function == function; });
   if (found == open.rend()) {
@@ -70,11 +72,10 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
     return std::nullopt;
   }
   const auto at = std::prev(found.base());
-  unmatched_ += static_cast<std::uint64_t>(open.end() - at - 1);
-  if (returned_.size() < kMaxFunctions) returned_.insert(function);
-  entered_.erase(function);
-  without_return_.erase(function);
-  for (auto passed = std::next(at); passed != open.end(); ++passed) at->inside_ns += passed->inside_ns;
+  for (auto passed = std::next(at); passed != open.end(); ++passed) {
+    at->inside_ns += passed->inside_ns;
+    pass_over(passed->function);
+  }
   Call call{.entry = at->entry,
             .exit = record.event,
             .function = function,

@@ -26,7 +26,7 @@ class CallPairs {
   // The call that this record ends, if it is the return of an entry seen before on the same thread.
   std::optional<Call> add(const TypedRecord& record);
   std::uint64_t unmatched() const { return unmatched_; }  // returns without an entry, and entries passed over
-  // Functions that were entered often and have never returned: nobody probes their return, so they are no calls. They
+  // Functions whose callers have returned often and they never: nobody probes their return, so they are no calls. They
   // are in no `callers` from then on.
   const std::unordered_set<std::uint64_t>& without_return() const { return without_return_; }
 
@@ -42,12 +42,12 @@ class CallPairs {
     const Field* exit = nullptr;
   };
   const Roles& roles_of(const EventFormat& event);
-  bool can_return(std::uint64_t function);
+  void pass_over(std::uint64_t function);
 
   std::vector<Roles> by_id_;
   std::unordered_map<std::uint64_t, std::vector<Open>> threads_;  // by TypedRecord::thread()
   std::size_t open_ = 0;                                          // of all threads
-  std::unordered_map<std::uint64_t, std::uint32_t> entered_;      // how often, until a function has returned
+  std::unordered_map<std::uint64_t, std::uint32_t> passed_over_;  // how often, until a function has returned
   std::unordered_set<std::uint64_t> returned_, without_return_;
   std::uint64_t unmatched_ = 0;
 };

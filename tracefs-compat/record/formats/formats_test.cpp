@@ -392,8 +392,8 @@ TEST(CallPairs, RecursionIsNoFunctionWithoutReturn) {
     return pairs.add(typed(metadata, now += 10, 0, bytes));
   };
   for (int round = 0; round < 5; ++round) {
-    for (int depth = 0; depth < 200; ++depth) record(true);
-    for (std::uint64_t depth = 0; depth < 200; ++depth) {
+    for (int depth = 0; depth < 400; ++depth) record(true);
+    for (std::uint64_t depth = 0; depth < 400; ++depth) {
       const auto call = record(false);
       ASSERT_TRUE(call);
       EXPECT_EQ(call->end_ns - call->begin_ns, 10 + 20 * depth);
