@@ -7,13 +7,14 @@
 #include "cli/complete/complete.h"
 
 #include <algorithm>
-#include <array>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <utility>
+#include <vector>
 
 #include "cli/complete/known_events.h"
 #include "cli/complete/named_target.h"
@@ -23,22 +24,50 @@
 #include "common/print.h"
 #include "compiler/author/completion.h"
 #include "compiler/target/process/process_env.h"
+#include "runtime-user/runtime/runtime_names.h"
 
 namespace kevt::cli {
 namespace {
 
 constexpr std::string_view kBlanks = " \t";
-constexpr std::size_t kMostListed = 1'000'000;
+
+struct Candidates {
+  std::vector<Candidate> all;  // whole words, each begins with what is typed
+  bool also_files = false;     // so could names of files; the shell knows these
+};
 
 class Completer {
  public:
   explicit Completer(const AskedWord& asked) : asked_(asked), typed_(asked.typed) {}
 
   Candidates complete() {
+    static constexpr Row kRows[] = {
+        {"event", &Completer::add_definition},
+        {"filter", &Completer::add_filter},
+        {"trigger", &Completer::add_trigger},
+        {"hist", &Completer::add_hist},
+        {"inject", &Completer::add_filter},
+        {"enable", &Completer::add_enabled},
+        {"field", &Completer::add_field},
+        {"key", &Completer::add_fields_of_all},
+        {"columns", &Completer::add_fields_of_all},
+        {"lat", &Completer::add_event_pair},
+        {"START", &Completer::add_start},
+        {"GLOB", &Completer::add_event_names},
+        {"EVENT.FIELD", &Completer::add_field},
+        {"GLOB|FILE", &Completer::add_listed},
+        {"pid", &Completer::add_pids},
+        {"event-pid", &Completer::add_pids},
+        {"comm", &Completer::add_comms},
+        {"container", &Completer::add_containers},
+        {"cgroup", &Completer::add_cgroups},
+        {"CMD", &Completer::add_programs},
+        {"WORD", &Completer::add_help_words},
+    };
     const auto row = std::ranges::find(kRows, asked_.value_of, &Row::value_of);
     if (!asked_.words.empty())
-      add_words();
-    else if (row != kRows.end())
+      found_.all = asked_.words;
+    else if (row != std::end(kRows))
       (this->*row->add)();
     else
       found_.also_files = is_file_name();
@@ -48,13 +77,11 @@ class Completer {
 
  private:
   struct Row {
-    std::string_view value_of;
+    std::string_view value_of;  // AskedWord::value_of
     void (Completer::*add)();
   };
-  static const std::array<Row, 22> kRows;
 
   void add(std::string text, std::string note = "") { found_.all.push_back({std::move(text), std::move(note)}); }
-  void add_words() { found_.all = asked_.words; }
 
   // Numbers, times and names that somebody makes up have no candidates.
   bool is_file_name() const {
@@ -67,14 +94,12 @@ class Completer {
   // ---- definitions
 
   void add_definition() {
-    const std::size_t name_end = typed_.find_first_not_of(kBlanks);
-    const bool is_place = name_end != std::string::npos &&
-                          std::string_view(typed_).substr(name_end).find_first_of(kBlanks) != std::string::npos;
-    NamedTarget target(asked_);
     static const author::SymbolIndex kNone;
-    const bool needs_types = is_place && typed_.find_first_of(kBlanks, typed_.find(' ') + 1) != std::string::npos;
-    const auto found = author::complete_definition(typed_, typed_.size(), is_place ? target.symbols() : kNone,
-                                                   needs_types ? target.env() : nullptr, author::NameMatch::Prefix);
+    NamedTarget target(asked_);
+    const author::DefinitionPart part = author::part_at(typed_, typed_.size());
+    const auto found = author::complete_definition(
+        typed_, typed_.size(), part == author::DefinitionPart::Place ? target.symbols() : kNone,
+        part == author::DefinitionPart::Argument ? target.env() : nullptr, author::NameMatch::Prefix);
     for (const author::Suggestion& one : found.suggestions) add(typed_.substr(0, found.begin) + one.text, one.note);
   }
 
@@ -181,10 +206,12 @@ class Completer {
     for (const KnownEvent& one : events())
       for (const std::string& field : one.fields) add(one.event + '.' + field, one.system);
   }
+  // Of any event; behind the last ',' or '=' of "time,pid" and "a=b".
   void add_fields_of_all() {
+    const std::string lead = typed_.substr(0, typed_.find_last_of(",=") + 1);
     std::set<std::string> names;
     for (const KnownEvent& one : events()) names.insert(one.fields.begin(), one.fields.end());
-    for (const std::string& name : names) add(name);
+    for (const std::string& name : names) add(lead + name);
   }
   void add_event_names() { add_events(); }
   void add_event_pair() {  // START,END
@@ -199,8 +226,8 @@ class Completer {
   // Of the kernel, too, where the line traces it.
   void add_enabled() {
     add_events();
-    const auto is_of_kernel = [](const std::string& runtime) { return runtime == "bpf" || runtime == "kmod"; };
-    if (!asked_.values.contains("with-kernel") && std::ranges::none_of(asked_.values_named("runtime"), is_of_kernel))
+    if (!asked_.values.contains("with-kernel") &&
+        std::ranges::none_of(asked_.values_named("runtime"), runtime::traces_whole_machine))
       return;
     std::ifstream file("/sys/kernel/tracing/available_events");
     for (std::string line; std::getline(file, line);) add(line, "of the kernel");
@@ -237,7 +264,7 @@ class Completer {
     auto modules = env->modules();
     for (target::ProcessModule& module : modules) module.is_program = true;  // names stand alone
     const auto symbols = author::SymbolIndex::of_modules(modules);
-    for (std::string& name : symbols.places_prefixed(typed_, kMostListed)) add(std::move(name));
+    for (std::string& name : symbols.places_prefixed(typed_)) add(std::move(name));
   }
   void add_help_words() {
     found_.all = asked_.verbs;
@@ -245,7 +272,6 @@ class Completer {
       for (std::error_code error; const auto& page : std::filesystem::directory_iterator(*folder, error))
         if (page.path().extension() == ".md") add(page.path().stem(), "a page");
   }
-  void add_nothing() {}
 
   const AskedWord& asked_;
   const std::string& typed_;
@@ -253,37 +279,10 @@ class Completer {
   std::optional<std::vector<KnownEvent>> events_;
 };
 
-const std::array<Completer::Row, 22> Completer::kRows{{
-    {"event", &Completer::add_definition},
-    {"filter", &Completer::add_filter},
-    {"trigger", &Completer::add_trigger},
-    {"hist", &Completer::add_hist},
-    {"inject", &Completer::add_filter},
-    {"enable", &Completer::add_enabled},
-    {"field", &Completer::add_field},
-    {"key", &Completer::add_fields_of_all},
-    {"columns", &Completer::add_fields_of_all},
-    {"lat", &Completer::add_event_pair},
-    {"START", &Completer::add_start},
-    {"GLOB", &Completer::add_event_names},
-    {"EVENT.FIELD", &Completer::add_field},
-    {"GLOB|FILE", &Completer::add_listed},
-    {"pid", &Completer::add_pids},
-    {"event-pid", &Completer::add_pids},
-    {"comm", &Completer::add_comms},
-    {"container", &Completer::add_containers},
-    {"cgroup", &Completer::add_cgroups},
-    {"CMD", &Completer::add_programs},
-    {"WORD", &Completer::add_help_words},
-    {"", &Completer::add_nothing},
-}};
-
 }  // namespace
 
-Candidates candidates(const AskedWord& asked) { return Completer(asked).complete(); }
-
 int print_candidates(const AskedWord& asked) {
-  const Candidates found = candidates(asked);
+  const Candidates found = Completer(asked).complete();
   std::set<std::string> printed;
   for (const Candidate& one : found.all) {
     std::string note = one.note;

@@ -19,37 +19,24 @@ void each_entry(const std::string& folder, Take take) {
   for (std::filesystem::directory_iterator at(folder, error), end; !error && at != end; at.increment(error)) take(*at);
 }
 
-template <typename Take>
-void each_process(Take take) {
-  each_entry("/proc", [&](const std::filesystem::directory_entry& entry) {
-    const std::string name = entry.path().filename();
-    if (name.find_first_not_of("0123456789") != std::string::npos) return;
-    std::error_code none;
-    (void)std::filesystem::read_symlink(entry.path() / "exe", none);
-    if (!none || none == std::errc::permission_denied) take(static_cast<pid_t>(std::strtol(name.c_str(), nullptr, 10)));
-  });
-}
-
 }  // namespace
 
 std::vector<Candidate> process_words() {
   std::vector<Candidate> words;
-  each_process([&](pid_t pid) {
-    if (pid != ::getpid()) words.push_back({std::to_string(pid), proc::comm(pid)});
-  });
+  for (const pid_t pid : proc::chosen_processes({})) words.push_back({std::to_string(pid), proc::comm(pid)});
   return words;
 }
 
 std::set<std::string> comm_words() {
   std::set<std::string> words;
-  each_process([&](pid_t pid) { words.insert(proc::comm(pid)); });
+  for (const pid_t pid : proc::chosen_processes({})) words.insert(proc::comm(pid));
   words.erase("");
   return words;
 }
 
 std::set<std::string> container_words() {
   std::set<std::string> words;
-  each_process([&](pid_t pid) { words.insert(proc::container_of(pid)); });
+  for (const pid_t pid : proc::chosen_processes({})) words.insert(proc::container_of(pid));
   words.erase("");
   return words;
 }

@@ -10,7 +10,7 @@
 
 namespace kevt::cli {
 
-std::vector<Candidate> process_words();  // process ids with their names; no threads of the kernel
+std::vector<Candidate> process_words();  // ids of the processes that could be traced, with their names
 std::set<std::string> comm_words();
 std::set<std::string> container_words();
 // Control groups beside and in what is typed, a path below /sys/fs/cgroup.

@@ -19,7 +19,7 @@ std::string name_of(const CLI::Option& option) {
 }
 
 // The words that the option alone accepts; empty: it accepts others, too.
-std::vector<Candidate> words_of(CLI::Option& option) {
+std::vector<Candidate> accepted_words(CLI::Option& option) {
   try {
     std::string none;
     const std::string answer = (*option.get_validator(kOneOf))(none);
@@ -61,7 +61,7 @@ std::string_view behind_word(std::string_view behind, char open_quote) {
   return behind.substr(std::min(behind.find_first_of(kBlanks), behind.size()));
 }
 
-Words words_of(const AskedLine& line) {
+Words split_line(const AskedLine& line) {
   const grammar::QuotedWords before = grammar::split_quoted(line.before);
   Words words{.all = before.words, .at = 0, .typed = ""};
   const bool is_new = !before.open_quote && (line.before.empty() || kBlanks.contains(line.before.back()));
@@ -120,8 +120,11 @@ class LineReader {
         is_value_ = true;  // also of an option that nobody knows
       }
       if (option) take_value(*option, i, word.substr(equals + 1));
-    } else if (option && !is_asked(i) && option->get_items_expected_min() > 0) {
-      wants_value_ = option;
+    } else if (option && !is_asked(i)) {
+      if (option->get_items_expected_min() > 0)
+        wants_value_ = option;
+      else
+        asked_.values.emplace(name_of(*option), "");
     }
   }
 
@@ -132,7 +135,7 @@ class LineReader {
     }
     is_value_ = true;
     asked_.value_of = name_of(option);
-    asked_.words = words_of(option);
+    asked_.words = accepted_words(option);
   }
 
   // The verb's positionals in their order; the last one takes all that follow.
@@ -192,7 +195,7 @@ std::vector<std::string> AskedWord::values_named(const std::string& name) const 
 }
 
 AskedWord asked_word(CLI::App& app, const AskedLine& line) {
-  const Words words = words_of(line);
+  const Words words = split_line(line);
   AskedWord asked = LineReader(app, words).read();
   if (!line.replaced) return asked;
   const std::string_view replaced = last_characters(line.before, *line.replaced);

@@ -44,11 +44,12 @@ constexpr std::string_view kBash = R"(# bash completion of kevtrace
 _kevtrace() {
   local found files one program=$1 behind=${COMP_LINE:COMP_POINT} current=${COMP_WORDS[COMP_CWORD]}
   COMPREPLY=()
-  [[ $behind == [!\ \	\'\"]* ]] && return
+  [[ $behind == [!$' \t\'"']* ]] && return # within a word
   type "$program" >/dev/null 2>&1 || program=kevtrace
   found=$("$program" completion --before="${COMP_LINE:0:COMP_POINT}" ${behind:+--behind="$behind"} \
     --replaced="${#current}" 2>/dev/null)
   files=$?
+  # Names are somebody else's: without quotes around them each gets its own, else those that would end these are left out.
   while IFS=$'\t' read -r one _; do
     case $current in
       \'*) [[ $one == *\'* ]] && continue ;;
@@ -67,7 +68,9 @@ constexpr std::string_view kZsh = R"(#compdef kevtrace
 _kevtrace() {
   local line found files
   local -a whole shown begun begun_shown
-  found=$("${(Q)words[1]}" completion --before="${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" \
+  local program=${(Q)words[1]}
+  (( $+commands[$program] )) || [[ -x $program ]] || program=kevtrace
+  found=$("$program" completion --before="${(j: :)words[1,CURRENT-1]} $QIPREFIX$PREFIX" \
     --behind="$SUFFIX$QISUFFIX ${(j: :)words[CURRENT+1,-1]} " 2>/dev/null)
   files=$?
   for line in "${(@f)found}"; do
@@ -80,7 +83,7 @@ _kevtrace() {
   done
   (( $#whole )) && compadd -l -d shown -a whole
   (( $#begun )) && compadd -l -S '' -d begun_shown -a begun
-  (( files == 1 )) && _files
+  (( files )) && _files
   (( $#whole + $#begun ))
 }
 if [[ $funcstack[1] == _kevtrace ]]; then _kevtrace "$@"; else compdef _kevtrace kevtrace; fi
@@ -89,6 +92,7 @@ if [[ $funcstack[1] == _kevtrace ]]; then _kevtrace "$@"; else compdef _kevtrace
 constexpr std::string_view kFish = R"(# fish completion of kevtrace
 function __kevtrace_complete
     set -l program (commandline -opc)[1]
+    type -q "$program"; or set program kevtrace
     set -l before (commandline -cp | string collect)
     set -l line (commandline -p | string collect)
     set -l behind (string sub -s (math (string length -- "$before") + 1) -- "$line" | string collect)

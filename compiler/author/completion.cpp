@@ -16,7 +16,7 @@
 namespace kevt::author {
 namespace {
 
-constexpr std::size_t kMaxSuggestions = 200, kMaxInShell = 1'000'000;
+constexpr std::size_t kMaxSuggestions = 200;
 constexpr std::string_view kBlanks = " \t";
 
 struct Word {
@@ -75,8 +75,7 @@ void complete_place(Completion& out, std::string_view before, const SymbolIndex&
   out.begin = word_begin(before, kBlanks);
   const std::string_view typed = before.substr(out.begin);
   if (match == NameMatch::Prefix) {
-    for (std::string& text : symbols.places_prefixed(typed, kMaxInShell))
-      out.suggestions.push_back({std::move(text), ""});
+    for (std::string& text : symbols.places_prefixed(typed)) out.suggestions.push_back({std::move(text), ""});
     return;
   }
   for (const SymbolName* symbol : symbols.find(typed, kMaxSuggestions))
@@ -142,31 +141,36 @@ void complete_argument(Completion& out, std::string_view line, std::string_view 
   }
 }
 
-// How many words are before the cursor, its own not counted.
-std::size_t words_before(std::string_view before) {
-  std::size_t words = 0;
-  for (std::size_t at = 0; at < before.size(); ++at)
-    words += kBlanks.contains(before[at]) && at > 0 && !kBlanks.contains(before[at - 1]) ? 1 : 0;
-  return words;
-}
-
 }  // namespace
+
+DefinitionPart part_at(std::string_view line, std::size_t cursor) {
+  std::string_view before = line.substr(0, std::min(cursor, line.size()));
+  // Behind the first two words, each with the blanks behind it.
+  for (const DefinitionPart part : {DefinitionPart::Begin, DefinitionPart::Place}) {
+    before.remove_prefix(std::min(before.find_first_not_of(kBlanks), before.size()));
+    const std::size_t end = before.find_first_of(kBlanks);
+    if (end == std::string_view::npos) return part;
+    before.remove_prefix(end + 1);
+  }
+  return DefinitionPart::Argument;
+}
 
 Completion complete_definition(std::string_view line, std::size_t cursor, const SymbolIndex& symbols,
                                const target::TargetEnv* env, NameMatch match) {
   const std::string_view before = line.substr(0, std::min(cursor, line.size()));
   Completion out{.begin = before.size(), .suggestions = {}};
   if (before.contains('#')) return out;
-  switch (words_before(before)) {
-    case 0:
+  switch (part_at(line, cursor)) {
+    case DefinitionPart::Begin:
       out.begin = word_begin(before, kBlanks);
       add_words(out, kBegins, before.substr(out.begin));
       break;
-    case 1:
+    case DefinitionPart::Place:
       complete_place(out, before, symbols, match);
       break;
-    default:
+    case DefinitionPart::Argument:
       complete_argument(out, line, before, env);
+      break;
   }
   return out;
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <span>
 #include <string>
 #include <string_view>
@@ -20,6 +21,10 @@ struct Completion {
   std::size_t begin = 0;  // byte of the line
   std::vector<Suggestion> suggestions;
 };
+
+// What stands at the cursor. Only a place needs functions, and only arguments need types.
+enum class DefinitionPart : std::uint8_t { Begin, Place, Argument };
+DefinitionPart part_at(std::string_view line, std::size_t cursor);
 
 // How names of functions match what is typed. Prefix: shells replace only what is typed.
 enum class NameMatch : std::uint8_t { Ranked, Prefix };

@@ -125,7 +125,7 @@ SymbolIndex SymbolIndex::of_running_kernel() {
   return of_kernel_list(functions_of_kallsyms(contents_of("/proc/kallsyms")));
 }
 
-std::vector<std::string> SymbolIndex::places_prefixed(std::string_view typed, std::size_t limit) const {
+std::vector<std::string> SymbolIndex::places_prefixed(std::string_view typed) const {
   std::set<std::string> places;
   const std::size_t colon = typed.find(':');
   const std::string_view module =
@@ -136,7 +136,7 @@ std::vector<std::string> SymbolIndex::places_prefixed(std::string_view typed, st
       if (!one.empty() && one.starts_with(typed)) places.insert(one + ':');
   for (auto at =
            std::ranges::lower_bound(names_, name, {}, [](const SymbolName& s) { return std::string_view(s.name); });
-       at != names_.end() && at->name.starts_with(name) && places.size() < limit; ++at) {
+       at != names_.end() && at->name.starts_with(name); ++at) {
     if (!module.empty() && at->module != module) continue;
     if (typed.empty() && !at->module.empty()) continue;  // too many
     places.insert(module.empty() ? at->name : std::string(module) + ':' + at->name);

@@ -33,9 +33,9 @@ class SymbolIndex {
   // At most `limit` names, best first. "libc:op" searches only modules named libc; what stands before another colon
   // belongs to the name.
   std::vector<const SymbolName*> find(std::string_view typed, std::size_t limit) const;
-  // At most `limit` places that begin with what is typed, in their order: "libc:op" gives functions of libc, "op"
-  // functions of any module, "li" also "libc:"; without a word, modules and functions of the program.
-  std::vector<std::string> places_prefixed(std::string_view typed, std::size_t limit) const;
+  // All places that begin with what is typed, in their order: "libc:op" gives functions of libc, "op" functions of any
+  // module, "li" also "libc:"; without a word, modules and functions of the program.
+  std::vector<std::string> places_prefixed(std::string_view typed) const;
 
  private:
   std::vector<SymbolName> names_;  // by name

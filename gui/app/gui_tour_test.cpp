@@ -1,17 +1,22 @@
-// docs/gui-tour.md and its pictures: the window in every state, from programs that are traced here.
+// docs/gui-tour.md and its pictures: the window from its start to a comparison, of programs that are traced here.
 //
-// Each state is also drawn dark and larger, and looked at: no text is cut, nothing is blank. KEVT_UPDATE_TOUR=1 writes
+// The main states are also drawn dark and larger. In all of them no text of a button, label, tab or heading is cut, and
+// nothing is blank. KEVT_UPDATE_TOUR=1 writes
 // page and pictures; ctest runs this program a second time at twice the size (QT_SCALE_FACTOR=2).
 #include <QAbstractButton>
 #include <QAction>
 #include <QDir>
 #include <QDockWidget>
 #include <QFile>
+#include <QHeaderView>
 #include <QLabel>
 #include <QLineEdit>
 #include <QPainter>
 #include <QProcess>
+#include <QPushButton>
+#include <QTabBar>
 #include <QTest>
+#include <QTextDocument>
 #include <QToolButton>
 #include <QTreeView>
 #include <algorithm>
@@ -80,17 +85,24 @@ class GuiTour : public WindowTest {
       for (int x = 0; x < image.width(); x += 3) all.insert(image.pixel(x, y));
     return all.size();
   }
-  // Buttons and one-line labels that have less room than their text needs.
+  // Texts of buttons, one-line labels, tabs and columns' headings that have less room than they need.
   static QStringList cut(QWidget& window) {
     QStringList all;
-    const auto look = [&](const QWidget& one, const QString& text) {
-      if (!text.isEmpty() && one.isVisible() && !one.visibleRegion().isEmpty() &&
-          one.width() < one.minimumSizeHint().width())
-        all.append(text);
+    const auto look = [&](const QWidget& one, int room, QString text) {
+      const int needs = one.fontMetrics().horizontalAdvance(text.remove(QLatin1Char('&')));
+      if (!text.isEmpty() && one.isVisible() && !one.visibleRegion().isEmpty() && room < needs) all.append(text);
     };
-    for (const QAbstractButton* one : window.findChildren<QAbstractButton*>()) look(*one, one->text());
+    for (const QAbstractButton* one : window.findChildren<QAbstractButton*>()) look(*one, one->width(), one->text());
     for (const QLabel* one : window.findChildren<QLabel*>())
-      if (!one->wordWrap()) look(*one, one->text());
+      if (!one->wordWrap() && !Qt::mightBeRichText(one->text()))
+        for (const QString& line : one->text().split(QLatin1Char('\n'))) look(*one, one->width(), line);
+    for (const QTabBar* one : window.findChildren<QTabBar*>())
+      for (int tab = 0; tab < one->count(); ++tab) look(*one, one->tabRect(tab).width(), one->tabText(tab));
+    for (const QHeaderView* one : window.findChildren<QHeaderView*>())
+      for (int section = 0; one->model() && section < one->count(); ++section)
+        if (!one->isSectionHidden(section))
+          look(*one, one->sectionSize(section),
+               one->model()->headerData(section, one->orientation(), Qt::DisplayRole).toString());
     return all;
   }
 
@@ -328,6 +340,18 @@ void GuiTour::flames() {
       "*Compare* keeps a graph, here of the program's first half. In the second half a new version of `look_up_prices` "
       "reads its file three times: red has a greater part of the hits than before, blue a smaller one.");
   alsoDarkAndLarge(window, "regression");
+}
+
+TEST_F(GuiTour, ATextThatIsCutIsFound) {
+  QWidget window;
+  QLabel whole(QStringLiteral("a label"), &window), narrow(QStringLiteral("another label"), &window);
+  QPushButton button(QStringLiteral("&Press"), &window);
+  whole.resize(200, 20);
+  narrow.setGeometry(0, 30, 40, 20);
+  button.setGeometry(0, 60, 20, 20);
+  window.resize(300, 100);
+  window.show();
+  EXPECT_EQ(cut(window), QStringList({QStringLiteral("Press"), QStringLiteral("another label")}));
 }
 
 TEST_F(GuiTour, IsThePageOfTheDocumentation) {

@@ -142,19 +142,13 @@ void EventTable::takeRows() {
 
 // Later records may have longer names than the first ones.
 void EventTable::growColumns() {
-  if (has_own_widths_ || rows_.rowCount() / 2 < std::max(fitted_rows_, 0) || rows_.rowCount() == 0) return;
-  std::vector<int> before;
-  for (int column = 0; fitted_rows_ > 0 && column < header_->count(); ++column)
-    before.push_back(header_->isSectionHidden(column) ? 0 : header_->sectionSize(column));
-  fitColumns();
-  is_fitting_ = true;
-  for (int column = 0; column < static_cast<int>(before.size()); ++column)
-    if (!header_->isSectionHidden(column) && header_->sectionSize(column) < before[static_cast<std::size_t>(column)])
-      header_->resizeSection(column, before[static_cast<std::size_t>(column)]);
-  is_fitting_ = false;
+  const int rows = rows_.rowCount();
+  if (rows > 0 && rows / 2 >= fitted_rows_ && !has_own_widths_) fit(fitted_rows_ > 0 ? Fit::Wider : Fit::Any);
 }
 
-void EventTable::fitColumns() {
+void EventTable::fitColumns() { fit(Fit::Any); }
+
+void EventTable::fit(Fit how) {
   constexpr int kSample = 20;  // the first rows, and the last
   const QFontMetrics metrics(font());
   const int rows = rows_.rowCount();
@@ -176,7 +170,8 @@ void EventTable::fitColumns() {
                           column == EventRows::Details ? 560 : 260);
     const int name =
         metrics.horizontalAdvance(rows_.headerData(column, Qt::Horizontal, Qt::DisplayRole).toString()) + 26;
-    header_->resizeSection(column, std::max(pixels, name));
+    const int least = how == Fit::Wider ? header_->sectionSize(column) : 0;  // 0 of a hidden one
+    header_->resizeSection(column, std::max({pixels, name, least}));
   }
   is_fitting_ = false;
   layoutBars();

@@ -59,6 +59,9 @@ class EventTable : public QAbstractScrollArea {
   void columnMenu(const QPoint& at);
   void paintMarks(QPainter& painter);
   void takeRows();
+  enum class Fit { Any, Wider };
+  void fit(Fit how);
+  void growColumns();
   void moveTo(int position, bool extends);
   void orderBy(int column, Qt::SortOrder order);
 
@@ -69,7 +72,6 @@ class EventTable : public QAbstractScrollArea {
   QStringList hidden_;
   record::Row kept_ = record::kNoRow;  // the current row before a filter or sort
   bool follows_ = false;
-  void growColumns();
   int fitted_rows_ = 0;  // how many there were when columns were fitted
   bool is_fitting_ = false, has_own_widths_ = false;
 };

@@ -5,6 +5,7 @@ import resource
 import signal
 import subprocess
 
+from attached import wait_until
 from kevtest import KEVTRACE, PROGRAMS, ProcessTest, Traced, _prepared, main, plain
 
 BADLY = os.path.join(PROGRAMS, "badly")
@@ -55,8 +56,7 @@ class BadEnds(ProcessTest):
             self.check_spun(err, text)
 
     def wait_for_output(self, path):
-        while os.path.getsize(path) < 20000:
-            os.sched_yield()
+        wait_until(lambda: os.path.getsize(path) >= 20000, "there are records")
 
     def check_spun(self, err, text):
         """Each number once and in order; a gap is a lost record and no more of them than were counted."""

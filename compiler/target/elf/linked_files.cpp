@@ -35,6 +35,7 @@ std::optional<std::string> interpreter_of_script(const std::string& path) {
   std::istringstream words(line.substr(2, line.find('\n') - 2));
   std::string interpreter, argument;
   words >> interpreter >> argument;
+  while (argument.starts_with('-') && words >> argument) continue;  // `env -S`
   return interpreter.ends_with("/env") ? program_path(argument) : interpreter;
 }
 

@@ -47,6 +47,7 @@ TEST_F(LinkedFiles, OfAScriptThoseOfItsInterpreter) {
   const auto sh = linked_files("/bin/sh");
   EXPECT_EQ(linked_files(script("one", "#!/bin/sh\nexit\n")), sh);
   EXPECT_EQ(linked_files(script("two", "#! /usr/bin/env sh\n")), sh);
+  EXPECT_EQ(linked_files(script("five", "#!/usr/bin/env -S sh -e\n")), sh);
   EXPECT_EQ(linked_files(script("three", "#!" + script("four", "#!/bin/sh -e"))), sh);
 }
 

@@ -4,9 +4,9 @@
 //   entry f → entry g → return g → return f     g is inside f
 //
 // Entries whose return never comes (no return probe on them, or it was missed) are passed over when an outer call
-// returns, and what was inside them is inside that call. A function that was passed over 257 times and has never
-// returned is no call from then on. Entries in the middle of functions never pair. Threads and nesting
-// are limited: a recording may be hostile.
+// returns, and what was inside them is inside that call. A function that was passed over often and has never returned
+// is not looked at any more; without outer calls it stays until the end (never_returns()). Entries in the middle of
+// functions never pair. Threads, nesting and functions are limited: a recording may be hostile.
 #include "tracefs-compat/record/analysis/call_pairs.h"
 
 #include <algorithm>
@@ -17,8 +17,9 @@ namespace {
 constexpr std::size_t kMaxOpenDepth = 512;
 constexpr std::size_t kMaxThreads = 1 << 16;
 constexpr std::size_t kMaxOpenOfThreads = 1 << 20;
-constexpr std::size_t kMaxFunctions = 1 << 20;  // that are counted
-constexpr std::uint32_t kTrials = 256;          // less than kMaxOpenDepth
+constexpr std::size_t kMaxFunctions = 1 << 20;  // of others nothing is known
+constexpr std::uint32_t kFewEntries = 8;        // main() may be under way at the end
+constexpr std::uint32_t kOften = 256;
 
 }  // namespace
 
@@ -35,13 +36,21 @@ const CallPairs::Roles& CallPairs::roles_of(const EventFormat& event) {
   return roles;
 }
 
+// nullptr: there are too many.
+CallPairs::Function* CallPairs::known(std::uint64_t function) {
+  const auto found = functions_.find(function);
+  if (found != functions_.end()) return &found->second;
+  return functions_.size() < kMaxFunctions ? &functions_[function] : nullptr;
+}
+
 void CallPairs::pass_over(std::uint64_t function) {
   ++unmatched_;
-  if (returned_.contains(function) || (passed_over_.size() >= kMaxFunctions && !passed_over_.contains(function)))
-    return;
-  if (++passed_over_[function] <= kTrials) return;
-  passed_over_.erase(function);
-  without_return_.insert(function);
+  if (Function* passed = known(function)) ++passed->passed_over;
+}
+
+bool CallPairs::never_returns(std::uint64_t function) const {
+  const auto found = functions_.find(function);
+  return found != functions_.end() && !found->second.has_returned && found->second.entries > kFewEntries;
 }
 
 std::optional<Call> CallPairs::add(const TypedRecord& record) {
@@ -51,7 +60,10 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
   std::vector<Open>& open = threads_[record.thread()];
   if (roles.entry) {
     const std::uint64_t function = value_of(*roles.entry, record.bytes).number;
-    if (without_return_.contains(function)) return std::nullopt;
+    if (Function* entered = known(function)) {
+      ++entered->entries;
+      if (!entered->has_returned && entered->passed_over > kOften) return std::nullopt;
+    }
     if (open.size() >= kMaxOpenDepth) open.erase(open.begin()), --open_, ++unmatched_;
     if (open_ >= kMaxOpenOfThreads) {
       ++unmatched_;
@@ -62,9 +74,7 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
     return std::nullopt;
   }
   const std::uint64_t function = value_of(*roles.exit, record.bytes).number;
-  if (returned_.size() < kMaxFunctions) returned_.insert(function);
-  passed_over_.erase(function);
-  without_return_.erase(function);
+  if (Function* left = known(function)) left->has_returned = true;
   const auto found =
       std::find_if(open.rbegin(), open.rend(), [&](const Open& one) { return one.function == function; });
   if (found == open.rend()) {
@@ -83,8 +93,7 @@ std::optional<Call> CallPairs::add(const TypedRecord& record) {
             .end_ns = std::max(record.time_ns, at->begin_ns),
             .inside_ns = at->inside_ns,
             .callers = {}};
-  for (auto it = open.begin(); it != at; ++it)
-    if (!without_return_.contains(it->function)) call.callers.push_back(it->function);
+  for (auto it = open.begin(); it != at; ++it) call.callers.push_back(it->function);
   open_ -= static_cast<std::size_t>(open.end() - at);
   open.erase(at, open.end());
   if (!open.empty()) open.back().inside_ns += call.end_ns - call.begin_ns;

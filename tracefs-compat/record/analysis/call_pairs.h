@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <optional>
 #include <unordered_map>
-#include <unordered_set>
 #include <vector>
 
 #include "tracefs-compat/record/recording.h"
@@ -26,9 +25,9 @@ class CallPairs {
   // The call that this record ends, if it is the return of an entry seen before on the same thread.
   std::optional<Call> add(const TypedRecord& record);
   std::uint64_t unmatched() const { return unmatched_; }  // returns without an entry, and entries passed over
-  // Functions whose callers have returned often and they never: nobody probes their return, so they are no calls. They
-  // are in no `callers` from then on.
-  const std::unordered_set<std::uint64_t>& without_return() const { return without_return_; }
+  // Whether the function was entered more than a few times and has not returned yet: nobody probes its return. At the
+  // end of a recording its entries are no calls, though they stand among `callers`.
+  bool never_returns(std::uint64_t function) const;
 
  private:
   struct Open {
@@ -42,13 +41,19 @@ class CallPairs {
     const Field* exit = nullptr;
   };
   const Roles& roles_of(const EventFormat& event);
+  // What is known of a function.
+  struct Function {
+    std::uint32_t entries = 0;
+    std::uint32_t passed_over = 0;  // how often a caller returned before it
+    bool has_returned = false;
+  };
+  Function* known(std::uint64_t function);
   void pass_over(std::uint64_t function);
 
   std::vector<Roles> by_id_;
   std::unordered_map<std::uint64_t, std::vector<Open>> threads_;  // by TypedRecord::thread()
   std::size_t open_ = 0;                                          // of all threads
-  std::unordered_map<std::uint64_t, std::uint32_t> passed_over_;  // how often, until a function has returned
-  std::unordered_set<std::uint64_t> returned_, without_return_;
+  std::unordered_map<std::uint64_t, Function> functions_;
   std::uint64_t unmatched_ = 0;
 };
 

@@ -113,11 +113,12 @@ void FoldedPaths::add(const TypedRecord& record) {
   weigh(paths_, std::move(path), whole - std::min(whole, call->inside_ns));
 }
 
-// Of the functions that turned out to have no return, earlier paths have their entries, as if they were callers.
+// Without the entries of functions that turned out to have no return. Paths have names: a name stays where one of the
+// functions that have it returns.
 PathWeights FoldedPaths::calls_that_return() const {
-  std::set<std::string_view> no_calls;
-  for (const auto& [place, name] : names_)
-    if (calls_.without_return().contains(place.second)) no_calls.insert(name);
+  std::set<std::string_view> no_calls, calls;
+  for (const auto& [place, name] : names_) (calls_.never_returns(place.second) ? no_calls : calls).insert(name);
+  for (const std::string_view name : calls) no_calls.erase(name);
   if (no_calls.empty()) return {paths_.begin(), paths_.end()};
   PathWeights weights;
   for (const auto& [path, weight] : paths_) {
