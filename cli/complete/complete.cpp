@@ -46,7 +46,7 @@ class Completer {
         {"filter", &Completer::add_filter},
         {"trigger", &Completer::add_trigger},
         {"hist", &Completer::add_hist},
-        {"inject", &Completer::add_filter},
+        {"inject", &Completer::add_injection},
         {"enable", &Completer::add_enabled},
         {"field", &Completer::add_field},
         {"key", &Completer::add_fields_of_all},
@@ -135,6 +135,13 @@ class Completer {
     std::size_t at = 0;
     if (const KnownEvent* event = event_of_word(at)) return add_expression(at, *event);
     add_events(":");
+  }
+
+  void add_injection() {
+    std::size_t at = 0;
+    if (!event_of_word(at)) return add_events(":");
+    const std::string lead = typed_.substr(0, std::max(at, typed_.find_last_of(kBlanks) + 1));
+    for (const char* word : {"ret=", "probability=", "count=", "seed="}) add(lead + word);
   }
 
   // "EV:WORDS if EXPRESSION"
