@@ -55,6 +55,8 @@ enum {
 #define KEVT_STACK_HAS_BP(rule) ((rule) >> 3 & 1)
 #define KEVT_STACK_FRAME(rule) ((int64_t)((rule) << 30) >> 34)
 #define KEVT_STACK_BP(rule) ((int64_t)(rule) >> 34)
+/* Behind `push %rbp; mov %rsp, %rbp`. */
+#define KEVT_STACK_BY_FRAME_POINTER KEVT_STACK_RULE(KEVT_STACK_FROM_BP, 1, 16, -16)
 
 /*
  * A stack's number is the index of its first word in `words`: how many addresses, then the addresses, innermost first.

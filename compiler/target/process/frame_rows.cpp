@@ -32,6 +32,10 @@ constexpr int kBp = 6, kSp = 7, kReturnAddress = 16;  // DWARF's numbers (psABI 
 constexpr std::int64_t kFarthest = 1 << 28;
 constexpr std::int64_t kOfReturnAddress = -8;
 
+// Longer code without call frame information was made by a compiler that keeps frame pointers, not by hand: V8's
+// builtins, of 1.6 MB. What is shorter (libcrypto has 150 KB) may keep none.
+constexpr std::uint64_t kLongestByHand = 512 << 10;
+
 struct FreeFrame {
   void operator()(Dwarf_Frame* frame) const { std::free(frame); }
 };
@@ -160,6 +164,7 @@ FrameRows frame_rows(Dwfl_Module* module, std::size_t most, std::int64_t cpu_ns)
   if (starts.empty() || starts.front() < start || starts.back() >= end) return {};
   starts.push_back(end);
   const std::uint64_t until = clock_ns(CLOCK_THREAD_CPUTIME_ID) + static_cast<std::uint64_t>(cpu_ns);
+  constexpr std::uint64_t kNone = KEVT_STACK_NO_RULE;
   FrameRows rows;
   for (std::size_t i = 0; i + 1 < starts.size(); ++i) {
     std::uint64_t at = starts[i];
@@ -180,7 +185,10 @@ FrameRows frame_rows(Dwfl_Module* module, std::size_t most, std::int64_t cpu_ns)
       if (!leads_on) break;
     }
     // What follows a function up to the next one belongs to none.
-    if (at < starts[i + 1] && at > starts[i]) append(rows, at - start, KEVT_STACK_NO_RULE);
+    const bool is_last = i + 2 == starts.size();
+    if (at < starts[i + 1] && at > starts[i])
+      append(rows, at - start,
+             !is_last && starts[i + 1] - at > kLongestByHand ? std::uint64_t{KEVT_STACK_BY_FRAME_POINTER} : kNone);
   }
   return rows;
 }

@@ -32,10 +32,6 @@ struct Piece {
   std::vector<std::uint8_t> bytes;
 };
 
-bool may_be_jit(const Mapping& mapping) {
-  return mapping.executable && !mapping.is_file() && !mapping.path.starts_with("[");
-}
-
 // The pages of the mappings that hold entries. Entries elsewhere are dropped.
 std::vector<Piece> pieces_for(std::vector<PerfMapEntry>& entries, const std::vector<Mapping>& maps) {
   std::vector<Piece> pieces;
@@ -44,7 +40,7 @@ std::vector<Piece> pieces_for(std::vector<PerfMapEntry>& entries, const std::vec
     const auto after = std::ranges::upper_bound(maps, entry.start, {}, &Mapping::start);
     if (after == maps.begin()) return true;
     const Mapping& home = *std::prev(after);
-    if (!may_be_jit(home) || entry.end() > home.end) return true;
+    if (!home.may_be_jit() || entry.end() > home.end) return true;
     const RemoteAddr begin{page_down(entry.start.value)};
     const RemoteAddr end{std::min(page_down(entry.end().value + kPage - 1), home.end.value)};
     if (!pieces.empty() && pieces.back().mapping.start >= home.start &&

@@ -125,6 +125,14 @@ std::string jit_function_name(std::string_view line_name) {
   return std::string(name);
 }
 
+// V8's functions without a name: `LazyCompile:* /app/a.js:6:23`.
+std::string jit_shown_name(std::string_view line_name) {
+  if (std::string name = jit_function_name(line_name); !name.empty()) return name;
+  std::string_view place = jit_identity(line_name);
+  place.remove_prefix(std::min(place.find_last_of(" /") + 1, place.size()));
+  return std::string(place.empty() ? line_name : place);
+}
+
 Result<std::optional<PerfMap>> read_perf_map(pid_t pid) {
   const std::string path = path_of_map(pid);
   struct stat there {};

@@ -36,6 +36,8 @@ std::vector<PerfMapEntry> parse_perf_map(std::string_view text);
 //   LazyCompile:*fib /app/a.js:1:13   py::fib:/app/a.py   int Main.fib(int)   LMain;::fib
 //   fib                               fib                 Main.fib            Main::fib
 std::string jit_function_name(std::string_view line_name);
+// The same for stacks, where a function without a name is shown by its place: a.js:6:23.
+std::string jit_shown_name(std::string_view line_name);
 // What stays the same when the function is compiled again: the name without the kind of its code (`LazyCompile:*`).
 std::string_view jit_identity(std::string_view line_name);
 

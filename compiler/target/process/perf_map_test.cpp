@@ -63,6 +63,13 @@ TEST(PerfMap, NamesThatADefinitionMayHave) {
   EXPECT_NE(jit_identity("LazyCompile:*fib /app/a.js:1:13"), jit_identity("LazyCompile:*fib /app/b.js:1:13"));
 }
 
+TEST(JitShownName, IsAPlaceWhereThereIsNoName) {
+  EXPECT_EQ(jit_shown_name("LazyCompile:*fib /app/a.js:1:13"), "fib");
+  EXPECT_EQ(jit_shown_name("LazyCompile:~ /app/a.js:6:23"), "a.js:6:23");
+  EXPECT_EQ(jit_shown_name("JS:^ node:internal/timers:504:25"), "timers:504:25");
+  EXPECT_EQ(jit_shown_name("py::"), "py::");
+}
+
 class OwnMap : public testing::Test {
  protected:
   ~OwnMap() override { std::filesystem::remove(path_); }

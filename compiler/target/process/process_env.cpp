@@ -539,7 +539,7 @@ std::optional<Symbol> ProcessEnv::symbolize(std::uint64_t address) const {
   const auto symbol = loaded->image->symbol_covering({address - loaded->module.bias});
   if (!symbol) return std::nullopt;
   Symbol shown = make_symbol(*loaded, *symbol);
-  shown.name = is_jit(*loaded) ? jit_function_name(symbol->name) : shown_name(symbol->name);
+  shown.name = is_jit(*loaded) ? jit_shown_name(symbol->name) : shown_name(symbol->name);
   return shown;
 }
 

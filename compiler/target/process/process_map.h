@@ -31,6 +31,8 @@ struct Mapping {
 
   bool contains(RemoteAddr a) const { return start <= a && a < end; }
   bool is_file() const { return inode != 0 && path.starts_with('/'); }
+  // Whether a JIT compiler may have made its code. Anonymous memory may have a name, `[anon:v8]`; `[vdso]` is none.
+  bool may_be_jit() const { return executable && !is_file() && (path.starts_with("[anon:") || !path.starts_with('[')); }
 };
 
 // Parses the text of /proc/PID/maps; mappings are ascending by address. Fails on a line that is not of that form.

@@ -3,6 +3,7 @@
 //
 //   frame 0   pc of the probe         CFI: the caller's frame, and where the return address lies on the stack
 //   frame 1   a return address        …
+//   frame 2   code without a file     its rule (jit_frames.h); libdwfl goes on behind it, if files come again
 //
 // The real process goes on meanwhile and may load libraries: if an address is in no known file, the process's map is
 // read again, once for each page of such addresses.
@@ -20,6 +21,7 @@
 #include <algorithm>
 #include <cstring>
 #include <map>
+#include <optional>
 #include <unordered_set>
 #include <utility>
 
@@ -29,6 +31,7 @@
 #include "compiler/target/elf/mapped_file.h"
 #include "compiler/target/elf/private_elf.h"
 #include "compiler/target/process/frame_rows.h"
+#include "compiler/target/process/jit_frames.h"
 #include "compiler/target/process/process_map.h"
 
 namespace kevt::target {
@@ -104,11 +107,20 @@ struct StackUnwinder::State {
     std::map<FileKey, std::shared_ptr<FileContents>> by_name;  // null: it cannot be read
     std::map<std::uint64_t, FileContents*> by_address;         // by the address of the object's first byte
   };
+  // Where a walk is: in the frame of pc, which is a return address, but at the beginning.
+  struct Position {
+    std::uint64_t pc = 0, sp = 0, bp = 0;
+    bool is_return = false;
+    // As a call's own: behind a call that does not return another function may begin.
+    std::uint64_t call() const { return pc - (is_return ? 1 : 0); }
+  };
 
   pid_t pid = 0;
   Files files;  // must outlive `dwfl`
   Dwfl* dwfl = nullptr;
+  JitFrames jit;
   StackSample sample;
+  Position at;
   std::vector<std::uint64_t> frames;
   std::uint64_t unknown = 0;  // the address where the last stack ended
   std::unordered_set<std::uint64_t> unknown_pages;
@@ -120,10 +132,16 @@ struct StackUnwinder::State {
     if (dwfl) dwfl_end(dwfl);
   }
   Result<void> load();
-  Result<Files> open_files() const;
+  Files open_files(const std::vector<Mapping>& maps) const;
   bool knows(std::uint64_t address);
   bool is_code_of_a_file(std::uint64_t address) const;
+  bool is_jit_code(std::uint64_t address) const { return jit.rule_at(address) != KEVT_STACK_NO_RULE; }
   const FrameRows& rows_of(Dwfl_Module* module, std::string_view name, std::uint64_t start, std::size_t most);
+  std::optional<std::uint64_t> word_at(std::uint64_t address) const;
+  bool is_full() const { return frames.size() >= kMaxFrames; }
+  bool follow_rule();
+  bool unwind_files();
+  void walk();
   void run();
 };
 
@@ -167,36 +185,50 @@ struct StackUnwinder::Callbacks {
     return true;
   }
   static bool memory_read(Dwfl*, Dwarf_Addr address, Dwarf_Word* result, void* state) {
-    const StackSample& sample = static_cast<Sampled*>(state)->sample;
-    const std::uint64_t at = address - sample.sp;
-    if (at >= sample.stack.size() || sample.stack.size() - at < sizeof *result) return false;
-    std::memcpy(result, sample.stack.data() + at, sizeof *result);
-    return true;
+    const auto word = static_cast<Sampled*>(state)->word_at(address);
+    if (word) *result = *word;
+    return word.has_value();
   }
+  // Behind code without a file only the position is known.
   static bool set_registers(Dwfl_Thread* thread, void* state) {
-    const StackSample& s = static_cast<Sampled*>(state)->sample;
-    const Dwarf_Word bx[] = {s.bx}, frame[] = {s.bp, s.sp}, kept[] = {s.r12, s.r13, s.r14, s.r15};
-    dwfl_thread_state_register_pc(thread, s.pc);
-    return dwfl_thread_state_registers(thread, 3, 1, bx) && dwfl_thread_state_registers(thread, 6, 2, frame) &&
-           dwfl_thread_state_registers(thread, 12, 4, kept);
+    const auto& self = *static_cast<Sampled*>(state);
+    const StackSample& s = self.sample;
+    const Dwarf_Word bx[] = {s.bx}, frame[] = {self.at.bp, self.at.sp}, kept[] = {s.r12, s.r13, s.r14, s.r15};
+    dwfl_thread_state_register_pc(thread, self.at.call());
+    return dwfl_thread_state_registers(thread, 6, 2, frame) &&
+           (self.at.is_return ||
+            (dwfl_thread_state_registers(thread, 3, 1, bx) && dwfl_thread_state_registers(thread, 12, 4, kept)));
   }
+  // The first frame is the one at `at`.
   static int frame(Dwfl_Frame* frame, void* state) {
-    auto& self = *static_cast<Sampled*>(state);
-    Dwarf_Addr pc = 0;
-    if (!dwfl_frame_pc(frame, &pc, nullptr) || pc == 0) return DWARF_CB_ABORT;
-    if (!self.is_code_of_a_file(pc)) {
-      self.unknown = pc;
-      return DWARF_CB_ABORT;
+    auto& [self, is_first, leads_on] = *static_cast<Segment*>(state);
+    Position here = self.at;
+    if (!std::exchange(is_first, false)) {
+      here.is_return = true;
+      if (!dwfl_frame_pc(frame, &here.pc, nullptr) || here.pc == 0) return DWARF_CB_ABORT;
     }
-    self.frames.push_back(pc);
-    return self.frames.size() < StackUnwinder::kMaxFrames ? DWARF_CB_OK : DWARF_CB_ABORT;
+    const bool is_jit = self.is_jit_code(here.pc);
+    if (!is_jit && self.is_code_of_a_file(here.pc)) {
+      self.frames.push_back(here.pc);
+      return self.is_full() ? DWARF_CB_ABORT : DWARF_CB_OK;
+    }
+    leads_on = dwfl_frame_reg(frame, kSp, &here.sp) == 0 && dwfl_frame_reg(frame, kBp, &here.bp) == 0;
+    self.at = here;
+    self.unknown = is_jit ? 0 : here.pc;
+    return DWARF_CB_ABORT;
   }
+
+  struct Segment {
+    Sampled& self;
+    bool is_first = true;
+    bool leads_on = false;  // into code without a file, or unknown code
+  };
+  using Position = Sampled::Position;
+  static constexpr unsigned kBp = 6, kSp = 7;  // DWARF's numbers (psABI of x86-64, figure 3.36)
 };
 
 // Reads the sections with frames now: the process may end. For a file that is known already, its copy is used again.
-Result<StackUnwinder::State::Files> StackUnwinder::State::open_files() const {
-  auto maps = KEVT_TRY(read_maps(pid));
-  if (maps.empty()) return std::unexpected(Error("process " + std::to_string(pid) + " has ended"));
+StackUnwinder::State::Files StackUnwinder::State::open_files(const std::vector<Mapping>& maps) const {
   Files opened;
   for (const LoadedObject& object : loaded_objects(maps)) {
     const FileKey key(object.path, object.inode);
@@ -219,7 +251,10 @@ Result<void> StackUnwinder::State::load() {
                                                 .set_initial_registers = Callbacks::set_registers,
                                                 .detach = nullptr,
                                                 .thread_detach = nullptr};
-  auto opened = KEVT_TRY(open_files());
+  const auto maps = KEVT_TRY(read_maps(pid));
+  if (maps.empty()) return std::unexpected(Error("process " + std::to_string(pid) + " has ended"));
+  if (jit.look(pid, maps)) ++version;
+  Files opened = open_files(maps);
   std::swap(files, opened);
   Dwfl* fresh = dwfl_begin(&kFiles);
   if (!fresh || dwfl_linux_proc_report(fresh, pid) != 0 || dwfl_report_end(fresh, nullptr, nullptr) != 0 ||
@@ -248,16 +283,60 @@ bool StackUnwinder::State::is_code_of_a_file(std::uint64_t address) const {
 }
 
 bool StackUnwinder::State::knows(std::uint64_t address) {
-  if (is_code_of_a_file(address)) return true;
+  const auto is_code = [&] { return is_code_of_a_file(address) || is_jit_code(address); };
+  if (is_code()) return true;
   if (unknown_pages.size() >= kMaxUnknownPages || !unknown_pages.insert(address / kPage).second) return false;
-  return load() && is_code_of_a_file(address);  // if the process has ended, load() fails and changes nothing
+  return load() && is_code();  // if the process has ended, load() fails and changes nothing
 }
 
+std::optional<std::uint64_t> StackUnwinder::State::word_at(std::uint64_t address) const {
+  const std::uint64_t at = address - sample.sp;
+  std::uint64_t word = 0;
+  if (at >= sample.stack.size() || sample.stack.size() - at < sizeof word) return std::nullopt;
+  std::memcpy(&word, sample.stack.data() + at, sizeof word);
+  return word;
+}
+
+// To the caller, as a hit would walk (runtime-user/agent/stack.c). False: the stack ends.
+bool StackUnwinder::State::follow_rule() {
+  const std::uint64_t rule = jit.rule_at(at.call());
+  const bool is_from_bp = KEVT_STACK_KIND(rule) == KEVT_STACK_FROM_BP;
+  frames.push_back(at.pc);
+  const std::uint64_t frame = (is_from_bp ? at.bp : at.sp) + static_cast<std::uint64_t>(KEVT_STACK_FRAME(rule));
+  const auto pc = word_at(frame - 8);
+  const auto bp = KEVT_STACK_HAS_BP(rule) ? word_at(frame + static_cast<std::uint64_t>(KEVT_STACK_BP(rule))) : at.bp;
+  if (frame <= at.sp || !pc || !bp || *pc == 0) return false;
+  at = {.pc = *pc, .sp = frame, .bp = *bp, .is_return = true};
+  return !is_full();
+}
+
+// Goes on from frame to frame up to code without a file. False: the stack ends.
+bool StackUnwinder::State::unwind_files() {
+  Callbacks::Segment segment{*this};
+  (void)dwfl_getthread_frames(dwfl, pid, Callbacks::frame, &segment);
+  return segment.leads_on && unknown == 0;
+}
+
+void StackUnwinder::State::walk() {
+  at = {.pc = sample.pc, .sp = sample.sp, .bp = sample.bp};
+  for (bool leads_on = true; leads_on;) {
+    if (is_jit_code(at.call())) {
+      leads_on = follow_rule();
+    } else if (is_code_of_a_file(at.pc)) {
+      leads_on = unwind_files();
+    } else {
+      unknown = at.pc;
+      return;
+    }
+  }
+}
+
+// Once more from the beginning when the map tells of code that was unknown.
 void StackUnwinder::State::run() {
   do {
     frames.clear();
     unknown = 0;
-    if (knows(sample.pc)) (void)dwfl_getthread_frames(dwfl, pid, Callbacks::frame, this);
+    if (knows(sample.pc)) walk();
   } while (unknown && knows(unknown));
   if (frames.empty()) frames.push_back(sample.pc);
 }
@@ -293,7 +372,9 @@ std::vector<kevt_stack_rule> StackUnwinder::rules(std::size_t most) {
     return int{DWARF_CB_OK};
   };
   dwfl_getmodules(state_->dwfl, add, &request, 0);
-  return std::move(request.rules);
+  if (state_->jit.rules().empty()) return std::move(request.rules);
+  std::vector<kevt_stack_rule> joined = joined_rules(request.rules, state_->jit.rules());
+  return joined.size() <= most ? std::move(joined) : std::move(request.rules);
 }
 
 std::uint64_t StackUnwinder::version() const { return state_->version; }
@@ -313,6 +394,10 @@ StackUnwinder::~StackUnwinder() = default;
 pid_t StackUnwinder::pid() const { return state_->pid; }
 
 void StackUnwinder::refresh() { (void)state_->load(); }
+
+void StackUnwinder::refresh_jit() {
+  if (const auto maps = read_maps(pid()); maps && !maps->empty() && state_->jit.look(pid(), *maps)) ++state_->version;
+}
 
 std::vector<std::uint64_t> StackUnwinder::unwind(const StackSample& sample) {
   state_->sample = sample;

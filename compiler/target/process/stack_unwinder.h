@@ -21,7 +21,7 @@ struct StackSample {
 };
 
 // Reads the call frame information (.eh_frame) of the files that the process has mapped: no frame pointers are needed.
-// Not thread safe.
+// Code without a file, which a JIT compiler has made, is walked by frame pointers (jit_frames.h). Not thread safe.
 class StackUnwinder {
  public:
   static constexpr std::size_t kMaxFrames = 127;  // as the kernel's PERF_MAX_STACK_DEPTH
@@ -34,8 +34,10 @@ class StackUnwinder {
   pid_t pid() const;
   // Reads again what the process has mapped; if the process has ended, everything known of it is kept.
   void refresh();
+  // The same for code without a file, and what its perf map says.
+  void refresh_jit();
   // The program counter, then return addresses, innermost first. Ends at the end of the piece of stack, or at an
-  // address in no known file; never empty.
+  // address that is no known code; never empty.
   std::vector<std::uint64_t> unwind(const StackSample& sample);
   // How to get from each address to the caller, as hits do it by themselves (common/abi/hit_stack.h): the rules of all
   // code that the process has mapped, sorted. Files whose rules would make it more than `most` have none.

@@ -37,6 +37,7 @@ void InprocRuntime::find_versions(ProbeHandle probe) {
 }
 
 Result<void> InprocRuntime::look_at_jit() {
+  stacks_.note_jit_code();
   if (!points_.has_jit()) return {};
   const auto held = KEVT_TRY(hold());
   note_all_gone();

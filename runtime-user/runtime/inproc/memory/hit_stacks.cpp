@@ -21,6 +21,12 @@ void HitStacks::note_new_files() {
   publish();
 }
 
+void HitStacks::note_jit_code() {
+  if (!unwinder_) return;
+  unwinder_->refresh_jit();
+  publish();
+}
+
 void HitStacks::publish() {
   if (std::exchange(published_, unwinder_->version()) == unwinder_->version()) return;
   kevt_tables& tables = memory_.tables();

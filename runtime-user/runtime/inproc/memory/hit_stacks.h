@@ -22,6 +22,8 @@ class HitStacks {
   Result<void> begin();
   // Files were mapped or unmapped: makes the rules anew.
   void note_new_files();
+  // The same for code that a JIT compiler has made.
+  void note_jit_code();
   // Cuts the stack off the end of a record and gives its addresses, innermost first; valid until the next call. Empty:
   // the record has none, as only a broken process makes it.
   std::span<const std::uint64_t> take(std::span<std::uint8_t>& record);
