@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "compiler/pipeline/globbed_names.h"
 #include "compiler/pipeline/variable_arguments.h"
 #include "compiler/pipeline/words.h"
 #include "compiler/target/elf/source_names.h"
@@ -165,7 +166,7 @@ std::optional<FileFunction> function_in_file(std::string_view place) {
 
 std::optional<model::EventName> nameless_file_function(std::string_view line) {
   const auto name = function_in_file(place_in(line));
-  if (!name) return std::nullopt;
+  if (!name || is_glob(name->function)) return std::nullopt;
   const std::string_view head = words_of(line)[0].text;
   if (head.contains(':')) return std::nullopt;
   return model::EventName{"uprobes", file_event_name(*name, head)};
@@ -209,12 +210,29 @@ diag::Diagnostic no_such_file(std::string_view line, const Word& place) {
   return made;
 }
 
+std::string entry_of(const target::LinePlace& at) {
+  return fmt::format("the entry of `{}` ({:#x})", at.function, at.address);
+}
+
+// A line for each function, whose arguments may be elsewhere in each.
+std::expected<std::vector<std::string>, diag::Diagnostic> globbed_lines(std::string_view line, const FileFunction& name,
+                                                                        const std::vector<Word>& words,
+                                                                        const target::LinePlaces& found,
+                                                                        std::uint64_t offset) {
+  GlobbedNames events(words[0].text);
+  std::vector<std::string> lines;
+  for (const target::LinePlace& entry : found.places) {
+    const target::LinePlaces one{found.types, {entry}};
+    const auto arguments = KEVT_TRY(VariableArguments(line, words, one, entry_of).texts());
+    lines.push_back(fmt::format("{} {}:{:#x}{}{}", events.head_in_file(entry.function, returns(name, words[0].text)),
+                                entry.path, entry.offset + offset, name.behind, with_places(arguments[0])));
+  }
+  return lines;
+}
+
 constexpr std::string_view kAtTheEntry =
     "names of parameters and `$argN` stand for what was passed, at the entry: `p:ev PATH:FUNCTION`; a return probe has "
     "`$retval`, and a line of the function its variables, `PATH:FUNCTION:LINE`";
-constexpr std::string_view kNoGlob =
-    "no glob stands behind a path: name one function; in process `FILE:GLOB`, by the name of a library that is loaded, "
-    "means all that match";
 
 }  // namespace
 
@@ -226,8 +244,11 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   // A function that is there in copies only, which a compiler has made, has no symbol of its name.
   const bool only_copies = !name->path.contains('/');
   if (only_copies ? is_glob(name->function) : is_offset_in_file(place, *name, env)) return std::nullopt;
-  target::LineQuestion question{
-      .module = name->path, .source = name->function, .at_entry = true, .only_copies = only_copies};
+  target::LineQuestion question{.module = name->path,
+                                .source = name->function,
+                                .at_entry = true,
+                                .only_copies = only_copies,
+                                .is_glob = is_glob(name->function)};
   std::vector<Word> words = words_of(line);
   const auto refuse = [&](std::string detail) {
     return std::unexpected(wrong_place(line, words[1], *name, std::move(detail)));
@@ -235,7 +256,6 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   const target::FileStatus status = only_copies ? target::FileStatus::Regular : env.file_status(name->path);
   if (status == target::FileStatus::Missing) return std::unexpected(no_such_file(line, words[1]));
   if (status != target::FileStatus::Regular) return std::nullopt;
-  if (is_glob(name->function)) return refuse(std::string(kNoGlob));
   for (Word& word : words)
     if (word.text == kEveryArgument) word.text = kParameters;
   ask_for_variables(words, question);
@@ -254,12 +274,10 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   if (!offset) return refuse(fmt::format("`{}` is no offset", name->offset));
   if (is_asked && (*offset != 0 || returns(*name, words[0].text))) return refuse(std::string(kAtTheEntry));
   if (!found) return std::unexpected(no_such_function(line, words[1], *name, found.error()));
-  const auto where = [&](const target::LinePlace& at) {
-    return fmt::format("the entry of `{}` ({:#x})", name->function, at.address);
-  };
-  const auto arguments = KEVT_TRY(VariableArguments(line, words, *found, where).texts());
-  const std::string head = named_head(*name, words[0].text, only_copies);
+  if (question.is_glob) return globbed_lines(line, *name, words, *found, *offset);
+  const auto arguments = KEVT_TRY(VariableArguments(line, words, *found, entry_of).texts());
   std::vector<std::string> lines;
+  const std::string head = named_head(*name, words[0].text, only_copies);
   for (std::size_t i = 0; i < found->places.size(); ++i)
     lines.push_back(fmt::format("{} {}:{:#x}{}{}", head, found->places[i].path, found->places[i].offset + *offset,
                                 name->behind, with_places(arguments[i])));

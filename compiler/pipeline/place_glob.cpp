@@ -5,10 +5,9 @@
 #include <algorithm>
 #include <cerrno>
 #include <map>
-#include <set>
-#include <tuple>
 
-#include "compiler/target/elf/source_names.h"
+#include "compiler/pipeline/globbed_names.h"
+#include "compiler/target/glob_matches.h"
 
 namespace kevt::pipeline {
 
@@ -20,6 +19,8 @@ constexpr std::string_view kSpace = " \t", kGlob = "*?[";
 struct Parts {
   std::string_view head, module, glob, behind;  // `behind`: "+4", "%return", and all arguments
   std::uint32_t column = 0;                     // of the place, in bytes
+
+  bool is_of_path() const { return module.contains('/'); }
 };
 
 // nullopt: this is no function's place, or no glob. Brackets and angle brackets are those of C++'s names.
@@ -28,11 +29,12 @@ std::optional<Parts> parts_of(std::string_view line) {
   const std::size_t head_ends = line.find_first_of(kSpace, head);
   const std::size_t place = line.find_first_not_of(kSpace, head_ends);
   if (head_ends == std::string_view::npos || place == std::string_view::npos) return std::nullopt;
-  if (!std::string_view("prf").contains(line[head]) || line[place] == '/') return std::nullopt;
+  if (!std::string_view("prf").contains(line[head])) return std::nullopt;
   const std::string_view word = line.substr(place, line.find_first_of(kSpace, place) - place);
   if (word.find_first_of("(<") != std::string_view::npos) return std::nullopt;
   Parts parts{.head = line.substr(head, head_ends - head), .column = static_cast<std::uint32_t>(place)};
   const std::size_t colon = word.find(':');
+  if (colon == std::string_view::npos && word.contains('/')) return std::nullopt;
   if (colon != std::string_view::npos) parts.module = word.substr(0, colon);
   const std::size_t begin = colon == std::string_view::npos ? 0 : colon + 1;
   const std::size_t end = std::min(word.find_first_of("+%", begin), word.size());
@@ -53,63 +55,11 @@ diag::Diagnostic problem(std::string_view line, const Parts& parts, std::string 
           .fixits = {}};
 }
 
-// Names the events of one glob. Letters, digits and `_`, 63 at most; a name that comes again gets a number.
-class EventNames {
- public:
-  explicit EventNames(std::string_view head) : head_(head) {}
-
-  // The first word of the function's line: with its name for a `*`, or where the kernel's own name would be too long.
-  std::string head_for(std::string_view module, std::string_view function) {
-    const std::size_t colon = head_.find(':');
-    const std::size_t star = head_.find('*', std::min(colon, head_.size()));
-    if (star != std::string_view::npos) {
-      const std::size_t slash = std::min(head_.rfind('/', star), head_.size());
-      const std::size_t begin = (slash == head_.size() ? colon : slash) + 1;
-      return std::string(head_.substr(0, begin)) +
-             unique(head_.substr(begin, star - begin), function, head_.substr(star + 1));
-    }
-    // "p_libc_malloc_0"
-    const bool fits = module.size() + function.size() + kOfOwnNames <= kMostOfName;
-    if (colon != std::string_view::npos || fits) return std::string(head_);
-    return fmt::format("{}:{}", head_, unique(fmt::format("{}_", head_.front()), function, ""));
-  }
-
- private:
-  static constexpr std::size_t kMostOfName = 63, kOfOwnNames = 5;
-
-  static std::string as_written(std::string_view function) {
-    std::string name = target::source_name(function);
-    name = name.empty() ? std::string(function) : std::string(target::qualified_name(name));
-    for (char& c : name)
-      if (!(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && !(c >= '0' && c <= '9')) c = '_';
-    return name;
-  }
-
-  std::string unique(std::string_view front, std::string_view function, std::string_view behind) {
-    const std::string name = as_written(function);
-    for (unsigned number = 1;; ++number) {
-      const std::string end = number == 1 ? std::string(behind) : fmt::format("{}_{}", behind, number);
-      const std::size_t room = kMostOfName - std::min(kMostOfName, front.size() + end.size());
-      std::string made = fmt::format("{}{}{}", front, std::string_view(name).substr(0, room), end);
-      if (taken_.insert(made).second) return made;
-    }
-  }
-
-  std::string_view head_;
-  std::set<std::string> taken_;
-};
-
 // Whether a place can name the module: its characters are those of symbols.
 bool is_word(std::string_view module) {
   return std::ranges::all_of(module, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' || c == '.';
   });
-}
-
-// Of the names of one function the one that a programmer writes: without `_` in front, then the shortest.
-bool is_better_name(const std::string& one, const std::string& other) {
-  return std::tuple(one.starts_with('_'), one.size(), std::string_view(one)) <
-         std::tuple(other.starts_with('_'), other.size(), std::string_view(other));
 }
 
 // The functions of these names that can be probed, each by one name, in the order of names.
@@ -120,7 +70,7 @@ std::vector<std::string> functions_of(const target::TargetEnv& env, std::optiona
     const auto found = env.find_function(module, name);
     if (!found || env.probeability(found->address) != target::Probeability::Ok) continue;
     const auto [at, is_new] = by_address.try_emplace(found->address, name);
-    if (!is_new && is_better_name(name, at->second)) at->second = std::move(name);
+    if (!is_new && target::is_better_name(name, at->second)) at->second = std::move(name);
   }
   std::vector<std::string> names;
   for (auto& [address, name] : by_address) names.push_back(std::move(name));
@@ -134,7 +84,7 @@ bool has_place_glob(std::string_view line) { return parts_of(line).has_value(); 
 
 bool names_file(std::string_view line) {
   const auto parts = parts_of(line);
-  return parts && !parts->module.empty();
+  return parts && !parts->module.empty() && !parts->is_of_path();
 }
 
 std::optional<diag::Diagnostic> place_glob_mistake(std::string_view line) {
@@ -149,7 +99,7 @@ std::optional<diag::Diagnostic> place_glob_mistake(std::string_view line) {
 std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_place_glob(
     std::string_view line, const target::TargetEnv& env) {
   const auto parts = parts_of(line);
-  if (!parts) return std::nullopt;
+  if (!parts || parts->is_of_path()) return std::nullopt;
   const std::optional<std::string_view> module = parts->module.empty() ? std::nullopt : std::optional(parts->module);
   if (module && !is_word(*module))
     return std::unexpected(problem(
@@ -178,7 +128,7 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
     return std::unexpected(
         problem(line, *parts, fmt::format("no function that can be probed matches `{}`", parts->glob)));
   std::vector<std::string> lines;
-  EventNames events(parts->head);
+  GlobbedNames events(parts->head);
   for (const std::string& name : names)
     lines.push_back(fmt::format("{} {}{}{}{}", events.head_for(parts->module, name), parts->module,
                                 parts->module.empty() ? "" : ":", name, parts->behind));

@@ -7,9 +7,15 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 namespace kevt::target {
+
+// Of the names of one function the one that a programmer writes: without `_` in front, then the shortest.
+inline bool is_better_name(std::string_view one, std::string_view other) {
+  return std::tuple(one.starts_with('_'), one.size(), one) < std::tuple(other.starts_with('_'), other.size(), other);
+}
 
 class GlobMatches {
  public:

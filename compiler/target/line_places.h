@@ -4,6 +4,7 @@
 //   ─►  0x11b4 in `area_of`: s in %rbx, scale at +12(%sp)    0x1320, the copy that was inlined into `main`: s in %di
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <string>
@@ -63,6 +64,8 @@ struct LinePlace {
   std::vector<SourceVariable> variables;  // those asked for that are in sight there, inner ones first
 };
 
+inline constexpr std::size_t kMostGlobbed = 10'000;  // functions that one glob matches
+
 struct LinePlaces {
   std::shared_ptr<const TypeTable> types;  // of the variables
   std::vector<LinePlace> places;           // ascending; never empty
@@ -81,6 +84,8 @@ struct LineQuestion {
   // At the entry: only copies of the function that a compiler has made are meant, where nothing has its own name;
   // NotChecked otherwise.
   bool only_copies = false;
+  // At the entry: `source` is a glob, and all functions that it matches are meant, but those that cannot be probed.
+  bool is_glob = false;
   // At the entry: arguments are asked for by their numbers, as C passes them, which not every language does.
   bool asks_for_arguments = false;
 };

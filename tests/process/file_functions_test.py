@@ -108,10 +108,23 @@ class FileFunctions(Traced):
             self.assertIn("`unused` at the entry of `pick`", self.refused(program, f"p:pick {program}:pick unused"))
             self.assertIn("the compiler has changed what callers of `pick` pass", self.refused(program, "p:pick changed:pick unused"))
 
+    def test_globs(self):
+        for program in self.each():
+            done = self.traced(program, "-e", f"p {program}:*_[ot]?", "-e", f"p:all {program}:*_of s->at.x", "-e", f"r:v_* {program}:sum*")
+            self.assertIn(f"`p {program}:*_[ot]?`: 2 functions", done.stderr)
+            for event in ("area_of", "sum_to", "all", "v_sum_to"):
+                self.assertIn(f"{event}: hits {ROUNDS} = recorded {ROUNDS} ", done.stderr)
+            self.assertEqual([one["x"] for one in records(done.stdout, "all")], [one["x"] for one in records(self.traced(program, "-e", f"p:all {program}:area_of s->at.x").stdout, "all")])
+        texts = os.path.join(PROGRAMS, "texts")
+        done = self.traced(texts, "-e", f"p:by_* {texts}:shop::by*")
+        self.assertRegex(done.stderr, r"(?m)^by_shop__by_view: hits [1-9]")
+        check = subprocess.run([KEVTRACE, "check", "--kernel", "6.1", "-e", f"p {texts}:by*"], capture_output=True, text=True, timeout=60)
+        self.assertIn("kernels know no globs", check.stdout + check.stderr)
+
     def test_mistakes(self):
         program = os.path.join(PROGRAMS, "lines2")
         for place, word in (("area_fo", "near it: `area_of`"), ("area_of+4 s", "at the entry"), ("area_of nobody", "there is no variable `nobody`; there are `s`, `scale`"),
-                            ("*_of", "no glob stands behind a path")):
+                            ("*_fo", "no function that can be probed matches"), ("a*_of s nobody", "there is no variable `nobody`")):
             self.assertIn(word, self.refused(program, f"p:e {program}:{place}"))
         self.assertIn("stand for what was passed, at the entry", self.refused(program, f"r:e {program}:area_of s"))
         self.assertIn("Failed to find the given file", self.refused(program, "p:e /no/such/file:main"))
@@ -156,9 +169,11 @@ class InAMount(MountTest):
         with self.assertRaises(OSError):  # as a kernel: a place with a path is a uprobe's
             self.echo(f"p:other {program}:area_of\n", "kprobe_events")
         with self.assertRaises(OSError):
-            self.echo(f"p:other {program}:are*\n", "uprobe_events")
+            self.echo(f"p:other {program}:aer*\n", "uprobe_events")
         self.assertIn("trace_uprobe: error: Invalid uprobe offset", self.cat("error_log"))
         self.assertRegex(self.cat("uprobe_events"), rf"^p:uprobes/area_of {re.escape(program)}:0x[0-9a-f]+ scale=%si:s32 x=\+\d+\(%di\):s32\n$")
+        self.echo(f"p:g_* {program}:*_[ot]?\n", "uprobe_events")
+        self.assertEqual(re.findall(r"^p:uprobes/g_(\S+)", self.cat("uprobe_events"), re.M), ["area_of", "sum_to"])
 
 
 if __name__ == "__main__":

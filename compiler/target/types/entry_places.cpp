@@ -9,6 +9,7 @@
 
 #include "common/error.h"
 #include "compiler/target/elf/source_names.h"
+#include "compiler/target/glob_matches.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/types/dwarf_die.h"
 #include "compiler/target/types/source_places_state.h"
@@ -135,6 +136,41 @@ std::expected<Symbols, LookupError> entry_symbols(const ElfImage& image, const L
   return found;
 }
 
+// Functions that the glob matches by the name of the symbol or of the source, each by one name, by address.
+std::expected<Symbols, LookupError> globbed_symbols(const ElfImage& image, const LineQuestion& question) {
+  if (image.is_go() && (question.all_locals || !question.names.empty() || question.asks_for_arguments))
+    return std::unexpected(LookupError{.why = std::string(kGoPassesElsewhere)});
+  GlobMatches matches(question.source);
+  std::map<std::string, const ElfSymbol*> by_name;
+  for (const ElfSymbol& symbol : image.symbols()) {
+    if (symbol.kind != SymbolKind::Function) continue;
+    by_name.emplace(symbol.name, &symbol);
+    matches.consider(symbol.name);
+    if (may_be_mangled(symbol.name) && matches.may_match_in(symbol.name))
+      matches.consider(symbol.name, qualified_name(source_name(symbol.name)));
+  }
+  std::map<std::uint64_t, const ElfSymbol*> by_address;
+  for (const std::string& name : matches.take()) {
+    const ElfSymbol& symbol = *by_name.at(name);
+    const bool can_be_probed = image.file_offset(symbol.address) && image.is_executable(symbol.address) &&
+                               !(question.asks_for_arguments && has_other_arguments(name));
+    if (!can_be_probed) continue;
+    const auto [at, is_new] = by_address.try_emplace(symbol.address.value, &symbol);
+    if (!is_new && is_better_name(name, at->second->name)) at->second = &symbol;
+  }
+  if (by_address.empty()) return std::unexpected(LookupError{.why = "no function that can be probed matches"});
+  if (by_address.size() > kMostGlobbed)
+    return std::unexpected(
+        LookupError{.why = fmt::format("it matches {} functions; {} are the most", by_address.size(), kMostGlobbed)});
+  Symbols found;
+  for (const auto& [_, symbol] : by_address) found.push_back(*symbol);
+  return found;
+}
+
+std::expected<Symbols, LookupError> symbols_asked_for(const ElfImage& image, const LineQuestion& question) {
+  return question.is_glob ? globbed_symbols(image, question) : entry_symbols(image, question);
+}
+
 std::expected<LinePlace, LookupError> place_of_symbol(const ElfImage& image, const ElfSymbol& symbol,
                                                       std::string_view path, const LineQuestion& question) {
   const auto offset = image.file_offset(symbol.address);
@@ -143,7 +179,7 @@ std::expected<LinePlace, LookupError> place_of_symbol(const ElfImage& image, con
   return LinePlace{.path = std::string(path),
                    .offset = offset->value,
                    .address = symbol.address.value,
-                   .function = std::string(question.source)};
+                   .function = std::string(question.is_glob ? symbol.name : question.source)};
 }
 
 }  // namespace
@@ -151,14 +187,17 @@ std::expected<LinePlace, LookupError> place_of_symbol(const ElfImage& image, con
 std::optional<std::expected<LinePlaces, LookupError>> entry_by_symbols(const ElfImage& image, std::string_view path,
                                                                        const LineQuestion& question) {
   if (!question.at_entry) return std::nullopt;
-  const auto symbols = entry_symbols(image, question);
+  const auto symbols = symbols_asked_for(image, question);
   if (!symbols) return std::unexpected(symbols.error());
-  if (question.all_locals || !question.names.empty() || symbols->size() > 1) return std::nullopt;
-  auto place = place_of_symbol(image, symbols->front(), path, question);
-  if (!place) return std::unexpected(place.error());
+  const bool are_copies = symbols->size() > 1 && !question.is_glob;
+  if (question.all_locals || !question.names.empty() || are_copies) return std::nullopt;
   LinePlaces found;
   found.types = std::make_shared<const TypeTable>();
-  found.places.push_back(*std::move(place));
+  for (const ElfSymbol& symbol : *symbols) {
+    auto place = place_of_symbol(image, symbol, path, question);
+    if (!place) return std::unexpected(place.error());
+    found.places.push_back(*std::move(place));
+  }
   return found;
 }
 
@@ -166,17 +205,22 @@ std::optional<std::expected<LinePlaces, LookupError>> entry_by_symbols(const Elf
 std::expected<std::vector<LinePlace>, LookupError> SourcePlaces::State::entries_of(const ElfImage& image,
                                                                                    std::string_view path,
                                                                                    const LineQuestion& question) {
-  const Symbols symbols = KEVT_TRY(entry_symbols(image, question));
+  const Symbols symbols = KEVT_TRY(symbols_asked_for(image, question));
+  const bool are_copies = symbols.size() > 1 && !question.is_glob;
   std::map<std::uint64_t, LinePlace> places;  // aliases are one place
   std::set<FileLine> declared;
   for (const ElfSymbol& symbol : symbols) {
     LinePlace place = KEVT_TRY(place_of_symbol(image, symbol, path, question));
-    if (symbols.size() > 1) declared.insert(declaration_at(place.address));
-    if (question.all_locals || !question.names.empty()) KEVT_TRY(add_parameters(place, symbol.name, question));
+    if (are_copies) declared.insert(declaration_at(place.address));
+    if (question.all_locals || !question.names.empty()) {
+      auto added = add_parameters(place, symbol.name, question);
+      if (!added && question.is_glob) added.error().why.insert(0, fmt::format("`{}`: ", symbol.name));
+      KEVT_TRY(std::move(added));
+    }
     places.emplace(place.address, std::move(place));
   }
   const bool is_unknown = declared.contains(FileLine());
-  if (places.size() > 1 && (declared.size() > 1 || is_unknown))
+  if (are_copies && places.size() > 1 && (declared.size() > 1 || is_unknown))
     return std::unexpected(several_functions(image, question.module, symbols));
   std::vector<LinePlace> sorted;
   for (auto& [_, place] : places) sorted.push_back(std::move(place));
