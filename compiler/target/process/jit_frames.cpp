@@ -10,6 +10,7 @@
 #include <array>
 #include <cstddef>
 #include <iterator>
+#include <span>
 #include <string>
 #include <utility>
 
@@ -23,16 +24,25 @@ constexpr std::uint64_t kAtEntry = KEVT_STACK_RULE(KEVT_STACK_FROM_SP, 0, 8, 0);
 constexpr std::uint64_t kInTrampoline = KEVT_STACK_RULE(KEVT_STACK_FROM_SP, 0, 16, 0);
 constexpr std::size_t kMostRules = 1 << 18;
 
-// CPython 3.12 and 3.13, Python/asm_trampoline.S: sub $8, %rsp; call *%rcx; add $8, %rsp; ret. Another tracer's probe
-// may stand at its first byte.
+// CPython 3.12 and 3.13, Python/asm_trampoline.S: [endbr64;] sub $8, %rsp; call *%rcx; add $8, %rsp; ret. A probe may
+// stand at its first byte.
 constexpr std::array<std::uint8_t, 11> kTrampoline = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};
+constexpr std::array<std::uint8_t, 4> kEndbr64 = {0xf3, 0x0f, 0x1e, 0xfa};
 constexpr std::uint8_t kBreakpoint = 0xcc;
 
+// As `text` begins, but for a probe at its first byte.
+template <std::size_t kBytes>
+bool begins_with(std::span<const std::uint8_t> text, const std::array<std::uint8_t, kBytes>& code) {
+  return text.size() >= kBytes && (text[0] == code[0] || text[0] == kBreakpoint) &&
+         std::equal(code.begin() + 1, code.end(), text.begin() + 1);
+}
+
 bool is_trampoline(const UniqueFd& memory, RemoteAddr at) {
-  std::array<std::uint8_t, kTrampoline.size()> code{};
-  if (::pread(memory.get(), code.data(), code.size(), static_cast<off_t>(at.value)) != std::ssize(code)) return false;
-  return (code[0] == kTrampoline[0] || code[0] == kBreakpoint) &&
-         std::equal(code.begin() + 1, code.end(), kTrampoline.begin() + 1);
+  std::array<std::uint8_t, kEndbr64.size() + kTrampoline.size()> room{};
+  const ssize_t got = ::pread(memory.get(), room.data(), room.size(), static_cast<off_t>(at.value));
+  const std::span text(room.data(), static_cast<std::size_t>(std::max<ssize_t>(got, 0)));
+  return begins_with(text, kTrampoline) ||
+         (begins_with(text, kEndbr64) && begins_with(text.subspan(kEndbr64.size()), kTrampoline));
 }
 
 class RuleWriter {

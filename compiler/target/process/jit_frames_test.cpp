@@ -69,11 +69,14 @@ TEST_F(JitFramesTest, TrampolinesOfCPythonKeepNoFramePointer) {
   std::memcpy(at + 0x20, trampoline, sizeof trampoline);
   std::memcpy(at + 0x2b, trampoline, sizeof trampoline);
   at[0x2b] = 0xcc;  // a probe
+  const std::uint8_t endbr64[] = {0xf3, 0x0f, 0x1e, 0xfa};
+  std::memcpy(at + 0x60, endbr64, sizeof endbr64);
+  std::memcpy(at + 0x64, trampoline, sizeof trampoline);
   write_map(line(0x20, 11, "py::leaf:/app/a.py") + line(0x2b, 11, "py::root:/app/a.py") +
-            line(0x36, 11, "py::none:/app/a.py"));
+            line(0x36, 11, "py::none:/app/a.py") + line(0x60, 15, "py::cet:/app/a.py"));
   EXPECT_TRUE(look());
   const std::uint64_t inside = KEVT_STACK_RULE(KEVT_STACK_FROM_SP, 0, 16, 0);
-  for (const std::uint64_t start : {0x20, 0x2b}) {
+  for (const std::uint64_t start : {0x20, 0x2b, 0x60}) {
     EXPECT_EQ(frames.rule_at(code + start), kOnTop);
     EXPECT_EQ(frames.rule_at(code + start + 5), inside);
   }
