@@ -15,10 +15,10 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
   static std::string task;  // until it has parsed
   CLI::App* verb =
       app.add_subcommand("fleet", "recordings of many machines in a ClickHouse database, every hit accounted for");
-  verb->add_option("TASK", task, "init, ship, status, rates, check, purge; run, obey, hosts")
+  verb->add_option("TASK", task, "init, ship, status, rates, clocks, check, purge; run, obey, hosts")
       ->type_name("")
       ->required()
-      ->check(member({"init", "ship", "status", "rates", "check", "purge", "run", "obey", "hosts"}));
+      ->check(member({"init", "ship", "status", "rates", "clocks", "check", "purge", "run", "obey", "hosts"}));
   verb->add_option(
           "ADDRESS", fleet.address,
           "ch://SERVER[:PORT][,SERVER…]/DATABASE[/HOST-GLOB[/RECORDING]], or ch+http:// for a server of this machine")
@@ -75,15 +75,22 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
   verb->add_option("--last", fleet.last, "rates: of so many seconds before the last record, instead of all times")
       ->type_name("SEC")
       ->check(CLI::Range(0.001, 1e9).description(""));
-  verb->add_option("-f,--format", fleet.format, "of status, rates, check, hosts and run: text or json")
+  verb->add_option("--sent", fleet.sent,
+                   "clocks: the field by which messages are known where they are sent, net_send.id")
+      ->type_name("EVENT.FIELD");
+  verb->add_option("--received", fleet.received, "clocks: and where they are received")
+      ->type_name("EVENT.FIELD")
+      ->needs("--sent");
+  verb->get_option("--sent")->needs("--received");
+  verb->add_option("-f,--format", fleet.format, "of status, rates, clocks, check, hosts and run: text or json")
       ->type_name("FORMAT")
       ->check(member({"text", "json"}));
   verb->final_callback([&fleet, verb] {
     using Task = FleetOptions::Task;
     constexpr std::pair<std::string_view, Task> kTasks[] = {
-        {"init", Task::Init},   {"ship", Task::Ship},   {"status", Task::Status},
-        {"check", Task::Check}, {"purge", Task::Purge}, {"run", Task::Run},
-        {"obey", Task::Obey},   {"hosts", Task::Hosts}, {"rates", Task::Rates}};
+        {"init", Task::Init},   {"ship", Task::Ship},    {"status", Task::Status}, {"check", Task::Check},
+        {"purge", Task::Purge}, {"run", Task::Run},      {"obey", Task::Obey},     {"hosts", Task::Hosts},
+        {"rates", Task::Rates}, {"clocks", Task::Clocks}};
     fleet.task = std::ranges::find(kTasks, task, &std::pair<std::string_view, Task>::first)->second;
     const bool takes_files = fleet.task == Task::Ship || fleet.task == Task::Run || fleet.task == Task::Obey;
     if (takes_files && fleet.files.empty())
@@ -103,7 +110,9 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
                                         {"--max-bytes", "obey"},
                                         {"--by", "rates"},
                                         {"--bars", "rates"},
-                                        {"--last", "rates"}})
+                                        {"--last", "rates"},
+                                        {"--sent", "clocks"},
+                                        {"--received", "clocks"}})
       if (verb->count(option) && !std::string_view(tasks).contains(task))
         throw CLI::ValidationError(option, "belongs to `" + std::string(tasks) + "`");
     if (fleet.remove_after && !fleet.follow) throw CLI::ValidationError("--remove-after", "needs --follow");
@@ -114,7 +123,8 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
   add_footer(
       *verb,
       R"(init makes the database and its tables. ship sends records, each once, whatever ends meanwhile: the server says what it
-has, and the rest is sent. status lists hosts and recordings, rates shows how many records they have when. check proves that rows + spooled + spool_lost = recorded,
+has, and the rest is sent. status lists hosts and recordings, rates shows how many records they have when. clocks says how wrong
+their times may be; what one host has sent and another received (--sent, --received) says it better than the hosts' own clocks. check proves that rows + spooled + spool_lost = recorded,
 and hits = recorded + aggregated + filtered + lost + missed, for every host, recording and event. purge gives days back,
 and what went stays in the balance.
 obey makes a host trace what is wanted: orders that a key has signed which fleet.conf trusts. run signs such an order for the
@@ -128,6 +138,7 @@ examples:
   kevtrace fleet ship ch+http://127.0.0.1/kev open.dat
   kevtrace report ch+http://127.0.0.1/kev
   kevtrace fleet check ch+http://127.0.0.1/kev
+  kevtrace fleet clocks ch://db.example/kev --sent net_send.id --received net_recv.id
   kevtrace fleet obey ch://db.example/kev /var/spool/kevtrace
   kevtrace fleet run ch://db.example/kev opens.kev --on role=web -d 30
 

@@ -13,7 +13,18 @@ class App;
 namespace kevt::cli {
 
 struct FleetOptions {
-  enum class Task : std::uint8_t { Init, Ship, Status, Check, Purge, Run, Obey, Hosts, Rates } task = Task::Status;
+  enum class Task : std::uint8_t {
+    Init,
+    Ship,
+    Status,
+    Check,
+    Purge,
+    Run,
+    Obey,
+    Hosts,
+    Rates,
+    Clocks
+  } task = Task::Status;
   std::string address;             // ch://SERVER/DATABASE…
   std::vector<std::string> files;  // recordings, or folders of them; the script of `run`; the folder of `obey`
   std::string host;                // what records are filed under; empty: the recordings' own, or this machine's
@@ -29,6 +40,7 @@ struct FleetOptions {
   std::string by = "event";                 // rates: a line for each event, or "host"
   std::uint32_t bars = 60;                  // rates: at most
   std::optional<double> last;               // rates: of so many seconds before the last record
+  std::string sent, received;               // clocks: EVENT.FIELD of messages
   std::string format = "text";              // or "json"
 };
 

@@ -11,6 +11,7 @@
 #include "cli/fleet/obey.h"
 #include "cli/fleet/rates.h"
 #include "cli/fleet/ship.h"
+#include "cli/fleet/show_clocks.h"
 #include "cli/reporter.h"
 #include "cli/verbs/commands.h"
 #include "common/print.h"
@@ -213,12 +214,12 @@ int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
   }
   using Task = FleetOptions::Task;
   const bool takes_hosts = options.task == Task::Status || options.task == Task::Check || options.task == Task::Hosts ||
-                           options.task == Task::Rates;
+                           options.task == Task::Rates || options.task == Task::Clocks;
   if (!address->hosts.empty() && !takes_hosts) {
-    report.error(
-        fmt::format("`{}` names hosts, which only status, rates, check and hosts take (ship --as HOST files records "
-                    "under another name)",
-                    options.address));
+    report.error(fmt::format(
+        "`{}` names hosts, which only status, rates, clocks, check and hosts take (ship --as HOST files records "
+        "under another name)",
+        options.address));
     return kUsage;
   }
   auto servers = servers_of(*address);
@@ -239,6 +240,8 @@ int ask_fleet(const FleetOptions& options, const GlobalOptions& global) {
       return ship(*servers, options, report);
     case FleetOptions::Task::Rates:
       return show_rates(options, report);
+    case FleetOptions::Task::Clocks:
+      return show_clocks(*address, options, report);
     case FleetOptions::Task::Status:
       return list_sessions(*servers, *address, options, report);
     case FleetOptions::Task::Purge:

@@ -5,12 +5,10 @@
 #include "runtime-user/session/recorder.h"
 
 #include <fmt/format.h>
-#include <sys/random.h>
 #include <sys/utsname.h>
 #include <time.h>
 
 #include <algorithm>
-#include <array>
 #include <charconv>
 #include <cstring>
 #include <fstream>
@@ -20,6 +18,7 @@
 #include "common/error.h"
 #include "common/proc.h"
 #include "common/process_choice.h"
+#include "common/random_id.h"
 #include "compiler/layout/layout.h"
 #include "compiler/model/record_view.h"
 #include "runtime-user/engine/text/symbol_text.h"
@@ -82,13 +81,6 @@ std::string host_text() {
   return fmt::format("{} {} {} {}", name.sysname, name.nodename, name.release, name.machine);
 }
 
-std::string random_identity() {
-  std::array<std::uint64_t, 2> bits = {};
-  // 16 bytes come at once, once the machine has started (getrandom(2)).
-  if (getrandom(bits.data(), sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) return {};
-  return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing, const engine::Instance& instance,
@@ -103,7 +95,7 @@ Result<std::unique_ptr<Recorder>> Recorder::create(engine::Tracing& tracing, con
 
 Result<void> Recorder::describe(std::span<const engine::TracedEvent* const> events) {
   metadata_.clock = "mono";
-  metadata_.new_identity.id = random_identity();
+  metadata_.new_identity.id = random_id();
   metadata_.wall_offset_ns = static_cast<std::int64_t>(clock_ns(CLOCK_REALTIME) - now_ns());
   metadata_.boot = proc::boot_id();
   metadata_.cpus = tracing_.options().cpus;

@@ -742,6 +742,14 @@ class FleetTest(FleetCase):
             fcntl.flock(held, fcntl.LOCK_EX)
             self.assertIn("another process ships it", kevtrace("fleet", "ship", self.address, self.recording, status=1)[1])
 
+    @unittest.skipUnless(clickhouse.IS_TODAYS, "Debian's server knows no tokens")
+    def test_an_insert_that_comes_twice_is_known_by_its_token(self):
+        kevtrace("fleet", "ship", self.address, self.recording)
+        table = self.database + "." + self.server.ask(f"SELECT name FROM system.tables WHERE database = '{self.database}' AND name LIKE 'event\\_%\\_got\\_%'").strip()
+        for token, rows in (("a", 1), ("a", 1), ("b", 2)):
+            self.server.ask(f"INSERT INTO {table} (host, session, time, seq) SETTINGS insert_deduplication_token = '{token}' VALUES ('x', 'y', 1, 1)")
+            self.assertEqual(self.server.ask(f"SELECT count() FROM {table} WHERE host = 'x'").strip(), str(rows))
+
     @unittest.skipUnless(clickhouse.IS_TODAYS, "Debian's server has no grants")
     def test_the_pages_grants_are_read(self):
         """By today's parser; the engine alone has no users to give them to."""

@@ -60,7 +60,7 @@ class OverviewTest(FleetCase):
         for by in (30 * SECOND, 7200 * SECOND, 5 * 86_400 * SECOND):  # as a recording of five days would have them
             self.server.ask(f"INSERT INTO {self.database}.{table} ({', '.join(columns)}) SELECT {moved(by)} FROM {self.database}.{table} WHERE seq < 1000000")
         self.server.ask(f"INSERT INTO {self.database}.kevt_sessions SELECT id, host, rest_of, machine, clock, maker, cpus, wall_offset, first, "
-                        f"last + {5 * 86_400 * SECOND}, whole, instances, notes, comms, checkpoint + 1 FROM {self.database}.kevt_sessions FINAL")
+                        f"last + {5 * 86_400 * SECOND}, whole, instances, notes, comms, checkpoint + 1, boot FROM {self.database}.kevt_sessions FINAL")
         self.as_schema_4()
         self.assertRegex(kevtrace("fleet", "init", self.address)[1], rf"{self.rows()} records were not in the rollups, and are now")
         self.assert_rows_are_rolled_up()
@@ -143,7 +143,7 @@ class OverviewTest(FleetCase):
         kevtrace("fleet", "ship", self.address, self.recording)
         self.assertNotIn("overview", kevtrace("fleet", "check", self.address)[0])
         self.as_schema_4()
-        self.server.ask(f"INSERT INTO {self.database}.kevt_schema VALUES (5)")
+        self.server.ask(f"INSERT INTO {self.database}.kevt_schema VALUES (6)")
         self.assertIn("no database", kevtrace("fleet", "rates", self.address.replace(self.database, "nosuch"), status=1)[1])
         self.assertIn("kevt_rollups", kevtrace("fleet", "rates", self.address, status=1)[1])  # it is gone: the server's own words
         self.server.ask(f"DROP TABLE {self.database}.kevt_schema")
@@ -253,7 +253,7 @@ class OverviewTest(FleetCase):
         self.assert_rows_are_rolled_up()
         self.add_rows(self.table_of("got"), seq="seq + 5000000", time=f"time - {30 * SECOND}")
         self.server.ask(f"INSERT INTO {self.database}.kevt_sessions SELECT id, host, rest_of, machine, clock, maker, cpus, wall_offset, first - {60 * SECOND}, last, 0, "
-                        f"instances, notes, comms, checkpoint + 1 FROM {self.database}.kevt_sessions FINAL")
+                        f"instances, notes, comms, checkpoint + 1, boot FROM {self.database}.kevt_sessions FINAL")
         kevtrace("fleet", "ship", self.address, self.recording)
         kevtrace("fleet", "init", self.address)
         self.assert_rows_are_rolled_up()
@@ -282,7 +282,7 @@ class OverviewTest(FleetCase):
         kevtrace("fleet", "ship", self.address, self.recording)
         for first, last in ((1, 7258118400000000000), (-2**63, 2**63 - 1), (5, 4)):
             self.server.ask(f"INSERT INTO {self.database}.kevt_sessions SELECT id, host, rest_of, machine, clock, maker, cpus, wall_offset, toInt64({first}), toInt64({last}), whole, "
-                            f"instances, notes, comms, checkpoint + {abs(first) % 7 + 1} FROM {self.database}.kevt_sessions FINAL")
+                            f"instances, notes, comms, checkpoint + {abs(first) % 7 + 1}, boot FROM {self.database}.kevt_sessions FINAL")
             for bars in ("2", "3", "60", "10000"):
                 got, out, err = plain([KEVTRACE, "fleet", "rates", self.address, "--bars", bars])
                 self.assertIn(got, (0, 1), err)

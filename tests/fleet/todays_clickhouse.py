@@ -49,10 +49,11 @@ class Engine:
     def insert(self, sql, rows):
         """`sql`: INSERT … FORMAT NAME."""
         begin, name = sql.rsplit(" FORMAT ", 1)
+        begin, *settings = begin.split(" SETTINGS ")  # which stand behind the file there
         with tempfile.NamedTemporaryFile(dir=self.folder) as file:
             file.write(rows)
             file.flush()
-            return self.ask(f"{begin} FROM INFILE '{file.name}' COMPRESSION 'none' FORMAT {name}".encode())
+            return self.ask(f"{begin} FROM INFILE '{file.name}' COMPRESSION 'none' {'SETTINGS ' + settings[0] if settings else ''} FORMAT {name}".encode())
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

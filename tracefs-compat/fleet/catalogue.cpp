@@ -38,11 +38,35 @@ constexpr const char* kSteps[kSchemaVersion][4] = {
     {"CREATE TABLE IF NOT EXISTS {}.kevt_rollups (host String, session String, table String, step Int64, at Int64, "
      "hits UInt64) ENGINE = ReplacingMergeTree(hits) PARTITION BY toYYYYMMDD(toDateTime(intDiv(at, 1000000000), "
      "'UTC'), 'UTC') ORDER BY (step, host, session, table, at)"},
+    {"CREATE TABLE IF NOT EXISTS {}.kevt_symbols (host String, session String, process Int32, address UInt64, size "
+     "UInt64, name String, module String) ENGINE = ReplacingMergeTree() ORDER BY (host, session, process, address)",
+     "CREATE TABLE IF NOT EXISTS {}.kevt_clock_bounds (sent String, received String, most Int64, messages UInt64, at "
+     "Int64) ENGINE = ReplacingMergeTree(at) ORDER BY (sent, received)"},
 };
+
+// Columns that tables got later. 18.16 knows no ADD COLUMN IF NOT EXISTS.
+struct LaterColumn {
+  std::uint32_t version;
+  const char *table, *name, *type;
+};
+constexpr LaterColumn kLaterColumns[] = {{6, "kevt_sessions", "boot", "String"}};
+
+Result<void> add_columns(Server& server, std::uint32_t version) {
+  for (const LaterColumn& one : kLaterColumns) {
+    if (one.version != version) continue;
+    const std::string is_there = KEVT_TRY(server.ask(fmt::format(
+        "SELECT count() FROM system.columns WHERE database = {} AND table = '{}' AND name = '{}' FORMAT TSV",
+        sql_text(server.database()), one.table, one.name)));
+    if (is_there == "0\n")
+      KEVT_TRY(server.tell(
+          fmt::format("ALTER TABLE {}.{} ADD COLUMN {} {}", server.database(), one.table, one.name, one.type)));
+  }
+  return {};
+}
 
 constexpr const char* kSessionColumns =
     "id, host, rest_of, machine, clock, maker, cpus, wall_offset, first, last, whole, instances, notes, comms, "
-    "checkpoint";
+    "checkpoint, boot";
 constexpr const char* kEventColumns = "session, system, name, table, format, position, host";
 constexpr const char* kCountColumns =
     "session, host, event, table, has_totals, hits, recorded, aggregated, filtered, lost, missed, sees_misses, faults, "
@@ -110,6 +134,7 @@ Session read_session(RowReader& rows) {
   one.notes = rows.text();
   one.comms = rows.text();
   one.checkpoint = rows.number<std::int64_t>();
+  one.boot = rows.text();
   return one;
 }
 
@@ -159,6 +184,7 @@ Result<void> create_schema(Server& server) {
   for (; version < kSchemaVersion; ++version) {
     for (const char* step : kSteps[version])
       if (step != nullptr) KEVT_TRY(server.tell(fmt::format(fmt::runtime(step), server.database())));
+    KEVT_TRY(add_columns(server, version + 1));
     KEVT_TRY(server.tell(fmt::format("INSERT INTO {}.kevt_schema VALUES ({})", server.database(), version + 1)));
   }
   return {};
@@ -188,7 +214,29 @@ Result<void> put_session(Server& server, const Session& session) {
   row.text(session.notes);
   row.text(session.comms);
   row.number(session.checkpoint);
+  row.text(session.boot);
   return put_rows(server, "kevt_sessions", kSessionColumns, rows);
+}
+
+Result<void> put_symbols(Server& server, const Session& session, const record::Metadata& metadata) {
+  std::vector<std::uint8_t> rows;
+  RowWriter row(rows);
+  const auto put = [&](std::int32_t process, const record::Symbols& symbols) {
+    for (const record::Symbol* one : symbols.all()) {
+      if (one->is_listed) continue;  // of a whole kernel
+      row.text(session.host);
+      row.text(session.id);
+      row.number(process);
+      row.number(one->address);
+      row.number(one->size);
+      row.text(one->name);
+      row.text(one->module);
+    }
+  };
+  put(0, metadata.symbols);
+  if (metadata.processes.size() > 1)
+    for (const auto& [pid, process] : metadata.processes) put(pid, process.symbols);
+  return put_rows(server, "kevt_symbols", "host, session, process, address, size, name, module", rows);
 }
 
 Result<void> put_events(Server& server, const std::vector<SessionEvent>& events, std::string_view host) {

@@ -5,6 +5,8 @@
 //   kevt_counts     a row for each event of a recording: its hits, and where they went
 //   kevt_purged     a row for each day of a recording that was given back
 //   kevt_clocks     rows for each recording: its machine's clocks at some moments (clocks.h)
+//   kevt_clock_bounds   a row for each two recordings: how far their clocks can be apart (clock_bounds.h)
+//   kevt_symbols    a row for each address of a recording that has a name, for questions in SQL
 //   kevt_rollups    a row for each step of time of an event of a recording: how many records it has (rollups.h)
 //
 // What changes has a `checkpoint`, nanoseconds since 1970: of rows with one key the latest counts.
@@ -23,7 +25,7 @@
 
 namespace kevt::fleet {
 
-inline constexpr std::uint32_t kSchemaVersion = 5;
+inline constexpr std::uint32_t kSchemaVersion = 6;
 
 struct Session {
   std::string id;  // of the recording: 32 hexadecimal digits
@@ -38,6 +40,7 @@ struct Session {
   std::vector<std::string> instances;
   std::string notes, comms;  // metadata_text() and comms_text() of the recording
   std::int64_t checkpoint = 0;
+  std::string boot;  // of the machine, as Metadata::boot
 };
 
 struct SessionEvent {
@@ -64,6 +67,9 @@ Result<void> create_schema(Server& server);
 Result<void> check_schema(Server& server);
 
 Result<void> put_session(Server& server, const Session& session);
+// The names of addresses that the recording says: process 0, or of several processes each one's. All of it is one
+// INSERT.
+Result<void> put_symbols(Server& server, const Session& session, const record::Metadata& metadata);
 Result<void> put_events(Server& server, const std::vector<SessionEvent>& events, std::string_view host);
 Result<void> put_counts(Server& server, const std::vector<EventCounts>& counts);
 

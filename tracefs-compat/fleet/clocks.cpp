@@ -71,9 +71,12 @@ Result<std::map<std::string, ClockNotes>> find_clocks(Server& server, const Addr
   return std::map<std::string, ClockNotes>(std::make_move_iterator(all.begin()), std::make_move_iterator(all.end()));
 }
 
+std::int64_t drift_of(const ClockNotes& notes) {
+  return std::max(distance(notes.least_ahead_ns, notes.ahead_ns), distance(notes.most_ahead_ns, notes.ahead_ns));
+}
+
 ClockFit fit_clock(std::int64_t wall_offset_ns, const ClockNotes& notes) {
-  const std::int64_t apart =
-      std::max(distance(notes.least_ahead_ns, notes.ahead_ns), distance(notes.most_ahead_ns, notes.ahead_ns));
+  const std::int64_t apart = drift_of(notes);
   ClockFit fit;
   std::int64_t error = 0;
   if (notes.max_error_ns < 0 || __builtin_sub_overflow(notes.ahead_ns, wall_offset_ns, &fit.shift_ns) ||

@@ -44,6 +44,8 @@ struct ClockFit {
 // `wall_offset_ns`: what the recording took the wall clock to be ahead. The error holds for the whole recording as far
 // as pairs were noted in it: it is the best pair's own, and how far others are from it.
 ClockFit fit_clock(std::int64_t wall_offset_ns, const ClockNotes& notes);
+// How far the clock pairs of a recording are from its best one.
+std::int64_t drift_of(const ClockNotes& notes);
 // The same of the recording with this id.
 ClockFit fit_clock(std::int64_t wall_offset_ns, const std::map<std::string, ClockNotes>& all,
                    const std::string& session);

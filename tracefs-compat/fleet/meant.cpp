@@ -30,32 +30,65 @@ Result<void> look_for_doubles(const Meant& meant) {
   return {};
 }
 
-// A recording's own times are those of its file; those of several are compared.
-Result<void> fit_clocks(Meant& meant, const Address& address) {
-  std::int64_t worst = 0;
-  std::set<std::string> unknown;
-  for (const auto& server : meant.servers) {
-    const auto clocks = KEVT_TRY(find_clocks(*server, address));
-    for (MeantSession& one : meant.sessions) {
-      if (one.server != server.get()) continue;
-      const ClockFit fit = fit_clock(one.session.wall_offset_ns, clocks, one.session.id);
-      if (!fit.error_ns || std::abs(fit.shift_ns) > kLargestShiftNs) {
-        unknown.insert(record::words_of_file(one.session.host));
-        continue;
-      }
-      one.shift_ns = fit.shift_ns;
-      worst = std::max(worst, *fit.error_ns);
-    }
-  }
+// "how wrong the times of web1, web2 and 3 other hosts may be is not known".
+std::string note_of_unknown(const std::set<std::string>& unknown) {
   constexpr std::ptrdiff_t kMostNamed = 3;
   const auto named = std::min(std::ssize(unknown), kMostNamed);
-  if (unknown.empty())
-    meant.clock_note = fmt::format("times of hosts may be wrong by {}", error_text(worst));
-  else
-    meant.clock_note =
-        fmt::format("how wrong the times of {}{} may be is not known",
-                    fmt::join(unknown.begin(), std::next(unknown.begin(), named), ", "),
-                    std::ssize(unknown) > named ? fmt::format(" and {} other hosts", std::ssize(unknown) - named) : "");
+  return fmt::format(
+      "how wrong the times of {}{} may be is not known",
+      fmt::join(unknown.begin(), std::next(unknown.begin(), named), ", "),
+      std::ssize(unknown) > named ? fmt::format(" and {} other hosts", std::ssize(unknown) - named) : "");
+}
+
+std::string clock_note(const Meant& meant, const FittedClocks& fitted) {
+  std::int64_t worst = 0;
+  std::set<std::string> unknown;
+  for (std::size_t i = 0; i < fitted.fits.size(); ++i) {
+    if (const auto& error = fitted.fits[i].error_ns)
+      worst = std::max(worst, *error);
+    else
+      unknown.insert(record::words_of_file(meant.sessions[i].session.host));
+  }
+  std::string note =
+      unknown.empty() ? fmt::format("times of hosts may be wrong by {}", error_text(worst)) : note_of_unknown(unknown);
+  if (fitted.apart_ns) note += fmt::format("; against one another by {}", error_text(*fitted.apart_ns));
+  if (fitted.contradicts)
+    note += "; what was sent and received (`fleet clocks`) contradicts the hosts' clocks, and is not used";
+  return note;
+}
+
+}  // namespace
+
+// A recording's own times are those of its file; those of several are compared.
+Result<ClocksOfMeant> fit_clocks(const Meant& meant, const Address& address) {
+  ClocksOfMeant out;
+  out.own.resize(meant.sessions.size());
+  std::vector<ClockBound> bounds;
+  std::vector<std::string> ids;
+  for (const MeantSession& one : meant.sessions) ids.push_back(one.session.id);
+  for (const auto& server : meant.servers) {
+    const auto clocks = KEVT_TRY(find_clocks(*server, address));
+    std::ranges::move(KEVT_TRY(find_clock_bounds(*server, ids)), std::back_inserter(bounds));
+    for (std::size_t i = 0; i < meant.sessions.size(); ++i) {
+      const MeantSession& one = meant.sessions[i];
+      if (one.server != server.get()) continue;
+      out.own[i].id = one.session.id;
+      const ClockFit fit = fit_clock(one.session.wall_offset_ns, clocks, one.session.id);
+      if (!fit.error_ns || std::abs(fit.shift_ns) > kLargestShiftNs) continue;
+      out.own[i].fit = fit;
+      out.own[i].drift_ns = drift_of(clocks.at(one.session.id));
+    }
+  }
+  out.fitted = fit_clocks(out.own, bounds);
+  return out;
+}
+
+namespace {
+
+Result<void> fit_all(Meant& meant, const Address& address) {
+  const ClocksOfMeant clocks = KEVT_TRY(fit_clocks(meant, address));
+  for (std::size_t i = 0; i < meant.sessions.size(); ++i) meant.sessions[i].shift_ns = clocks.fitted.fits[i].shift_ns;
+  meant.clock_note = clock_note(meant, clocks.fitted);
   return {};
 }
 
@@ -74,7 +107,7 @@ Result<Meant> find_meant(const Address& address, const std::function<bool()>& is
   }
   KEVT_TRY(look_for_doubles(meant));
   if (meant.sessions.empty()) return std::unexpected(Error("no recording was shipped there that is meant"));
-  if (meant.sessions.size() > 1) KEVT_TRY(fit_clocks(meant, address));
+  if (meant.sessions.size() > 1) KEVT_TRY(fit_all(meant, address));
   return meant;
 }
 

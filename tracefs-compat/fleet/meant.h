@@ -10,6 +10,7 @@
 #include "common/error.h"
 #include "tracefs-compat/fleet/address.h"
 #include "tracefs-compat/fleet/catalogue.h"
+#include "tracefs-compat/fleet/clock_bounds.h"
 #include "tracefs-compat/fleet/server.h"
 
 namespace kevt::fleet {
@@ -27,6 +28,12 @@ struct Meant {
   // Of UTC to the times that readers show: a recording's own where it is the only one, else UTC.
   std::int64_t zero_ns() const { return sessions.size() == 1 ? sessions.front().session.wall_offset_ns : 0; }
 };
+
+struct ClocksOfMeant {
+  std::vector<OwnClock> own;  // of each recording, by itself
+  FittedClocks fitted;        // by what was sent and received, too
+};
+Result<ClocksOfMeant> fit_clocks(const Meant& meant, const Address& address);
 
 // Asks the servers, with the keys of fleet.conf. `is_stopped` ends this and all later questions to them: error
 // ECANCELED.

@@ -95,6 +95,12 @@ Result<void> Server::insert(std::string_view sql, std::string_view query_id, std
   return std::unexpected(Error(fmt::format("{} says: {}", url_, words_of_server(answer)), EBADMSG));
 }
 
+Result<bool> Server::knows_tokens() {
+  const std::string answer =
+      KEVT_TRY(ask("SELECT count() FROM system.settings WHERE name = 'insert_deduplication_token' FORMAT TSV"));
+  return answer == "1\n";
+}
+
 Result<void> Server::stop_queries(std::string_view id_begin) {
   const std::string which = fmt::format("startsWith(query_id, {})", sql_text(id_begin));
   for (int i = 0; i < kTriesToStop; ++i) {

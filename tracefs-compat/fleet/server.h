@@ -43,6 +43,8 @@ class Server {
   // INSERT … FORMAT RowBinary with its rows. `query_id` names it for stop_queries(). After an error the rows, the first
   // of them, or none may be there.
   Result<void> insert(std::string_view sql, std::string_view query_id, std::span<const std::uint8_t> rows);
+  // Whether it knows insert_deduplication_token (today's do, 18.16 does not).
+  Result<bool> knows_tokens();
   // Ends the queries whose ids begin so, and waits until none of them runs.
   Result<void> stop_queries(std::string_view id_begin);
 

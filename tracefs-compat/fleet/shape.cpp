@@ -157,15 +157,16 @@ std::string table_of(const EventFormat& event) {
 }
 
 // The key tells each record. What was sent twice, whatever happened, is there once after the next merge.
-std::string create_table(const EventFormat& event, std::string_view database) {
+std::string create_table(const EventFormat& event, std::string_view database, Tokens tokens) {
   std::string columns = "host String, session String";
   for (const HeadColumn& one : kHead) columns += fmt::format(", {} {}", one.name, one.type);
   for (const Field& one : event.fields) columns += fmt::format(", {} {}", column_of(one), type_of(one));
   return fmt::format(
       "CREATE TABLE IF NOT EXISTS {}.{} ({}) ENGINE = ReplacingMergeTree() PARTITION BY {} ORDER BY (host, session, "
       "time, "
-      "cpu, instance, seq)",
-      database, table_of(event), columns, kDayOfRow);
+      "cpu, instance, seq){}",
+      database, table_of(event), columns, kDayOfRow,
+      tokens == Tokens::Known ? " SETTINGS non_replicated_deduplication_window = 1000" : "");
 }
 
 std::string columns_of(const EventFormat& event) {

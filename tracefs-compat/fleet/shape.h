@@ -43,8 +43,10 @@ struct RowHead {
 std::string table_of(const record::EventFormat& event);
 // Of a field, as SQL writes it.
 std::string column_of(const record::Field& field);
-// CREATE TABLE IF NOT EXISTS.
-std::string create_table(const record::EventFormat& event, std::string_view database);
+// Whether the server knows tokens of INSERTs (insert_deduplication_token): of two with one token it takes the first.
+enum class Tokens : std::uint8_t { Unknown, Known };
+// CREATE TABLE IF NOT EXISTS. Where tokens are known the table remembers the last 1,000.
+std::string create_table(const record::EventFormat& event, std::string_view database, Tokens tokens);
 // The columns' names, as INSERT and SELECT take them, without host and session.
 std::string columns_of(const record::EventFormat& event);
 

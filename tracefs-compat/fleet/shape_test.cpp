@@ -43,7 +43,8 @@ TEST(ShapeTest, ATableIsOfAllWhoHaveTheseFields) {
 }
 
 TEST(ShapeTest, ColumnsHaveTheFieldsTypes) {
-  const std::string sql = create_table(event(), "kev");
+  const std::string sql = create_table(event(), "kev", Tokens::Unknown);
+  EXPECT_EQ(create_table(event(), "kev", Tokens::Known), sql + " SETTINGS non_replicated_deduplication_window = 1000");
   for (const char* column : {"`f___probe_ip` UInt64", "`f_ret` Int32", "`f_path` Nullable(String)", "`f_price` Float64",
                              "`f_comm` String", "`f_caller` Array(UInt64)"})
     EXPECT_THAT(sql, HasSubstr(column));

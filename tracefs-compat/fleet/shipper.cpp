@@ -11,6 +11,7 @@
 
 #include "common/clock.h"
 #include "common/proc.h"
+#include "common/random_id.h"
 #include "common/regular_file.h"
 #include "common/writer_lock.h"
 #include "tracefs-compat/fleet/clocks.h"
@@ -114,6 +115,7 @@ Result<void> Shipper::open() {
   session_.cpus = metadata.cpus;
   session_.wall_offset_ns = *metadata.wall_offset_ns;
   session_.instances = metadata.instances;
+  session_.boot = metadata.boot;
   return {};
 }
 
@@ -205,6 +207,8 @@ Result<void> Shipper::look_for_others() {
 Result<void> Shipper::begin_session() {
   KEVT_TRY(look_for_others());
   KEVT_TRY(server_->stop_queries(query_ids(session_)));
+  tokens_ = KEVT_TRY(server_->knows_tokens()) ? Tokens::Known : Tokens::Unknown;
+  own_token_ = random_id();
   next_rollups_ = 0;
   if (is_known_) {
     const Address this_one{.servers = {}, .database = {}, .hosts = session_.host, .session = session_.id};
@@ -239,9 +243,9 @@ bool Shipper::is_held_back(std::uint32_t stream, std::int64_t time_ns) {
 }
 
 Result<void> Shipper::make(Table& table, const record::EventFormat& event) {
-  table.insert = fmt::format("INSERT INTO {}.{} (host, session, {}) FORMAT RowBinary", server_->database(), table.name,
-                             columns_of(event));
-  KEVT_TRY(server_->tell(create_table(event, server_->database())));
+  table.insert =
+      fmt::format("INSERT INTO {}.{} (host, session, {})", server_->database(), table.name, columns_of(event));
+  KEVT_TRY(server_->tell(create_table(event, server_->database(), tokens_)));
   KEVT_TRY(learn_highest(table));
   // What an earlier shipper has sent and not counted, wherever it is.
   if (is_known_ && KEVT_TRY(lacks_rollups(*server_, {session_.host, session_.id, table.name})))
@@ -335,7 +339,7 @@ Result<void> Shipper::add(const record::TypedRecord& record) {
 
 // The rows that the server has come first: a server takes a batch from its beginning on.
 void Shipper::drop_known(Table& table, Batch& batch) {
-  Batch left{.rows = {}, .index = {}, .day = batch.day};
+  Batch left{.rows = {}, .index = {}, .day = batch.day, .token = {}};
   std::size_t begin = 0;
   for (const Batch::Row& row : batch.index) {
     const auto bytes = std::span(batch.rows).subspan(begin, row.end - begin);
@@ -347,7 +351,15 @@ void Shipper::drop_known(Table& table, Batch& batch) {
     left.rows.insert(left.rows.end(), bytes.begin(), bytes.end());
     left.index.push_back({row.stream, row.number, left.rows.size()});
   }
+  if (left.index.size() == batch.index.size()) left.token = std::move(batch.token);
   batch = std::move(left);
+}
+
+// An INSERT that was given up and comes after all, behind the one that took its place, is known by its token.
+std::string Shipper::insert_of(const Table& table, Batch& batch) {
+  if (tokens_ == Tokens::Unknown) return table.insert + " FORMAT RowBinary";
+  if (batch.token.empty()) batch.token = fmt::format("{}-{}", own_token_, ++tokens_given_);
+  return fmt::format("{} SETTINGS insert_deduplication_token = '{}' FORMAT RowBinary", table.insert, batch.token);
 }
 
 std::string Shipper::next_query_id() { return fmt::format("{}{}", query_ids(session_), ++batches_); }
@@ -369,7 +381,7 @@ Result<void> Shipper::insert_again(Table& table, Batch& batch) {
     const timespec moment = {pause / 1'000'000'000, pause % 1'000'000'000};
     nanosleep(&moment, nullptr);
     auto done = learn_fate(table, batch);
-    if (done && !batch.index.empty()) done = server_->insert(table.insert, next_query_id(), batch.rows);
+    if (done && !batch.index.empty()) done = server_->insert(insert_of(table, batch), next_query_id(), batch.rows);
     if (done) return {};
     const bool is_stopped = done.error().errno_value() == ECANCELED;
     if (tries < kTries && !is_stopped) continue;
@@ -406,9 +418,9 @@ Result<void> Shipper::send(Table& table) {
   KEVT_TRY(arrive());
   if (table.batch.index.empty()) return {};
   on_its_way_ = std::make_unique<OnItsWay>(OnItsWay{&table, std::exchange(table.batch, {}), {}});
-  on_its_way_->done = std::async(std::launch::async, [this, query_id = next_query_id(), sent = on_its_way_.get()] {
-    return sender_->insert(sent->table->insert, query_id, sent->batch.rows);
-  });
+  on_its_way_->done = std::async(
+      std::launch::async, [this, sql = insert_of(table, on_its_way_->batch), query_id = next_query_id(),
+                           sent = on_its_way_.get()] { return sender_->insert(sql, query_id, sent->batch.rows); });
   return {};
 }
 
@@ -467,6 +479,7 @@ Result<void> Shipper::note_progress(bool is_whole) {
   session_.is_whole = is_whole && rolled_up;
   session_.notes = record::metadata_text(metadata);
   session_.comms = record::comms_text(metadata);
+  if (is_whole) KEVT_TRY(put_symbols(*server_, session_, metadata));  // they are in the file since it is finished
   KEVT_TRY(put_session(*server_, session_));
   return rolled_up;
 }

@@ -73,9 +73,10 @@ class Shipper {
     };
     std::vector<Row> index;
     std::int64_t day = 0;
+    std::string token;  // the same as long as the rows are the same; empty: it was not sent yet
   };
   struct Table {
-    std::string name, insert;
+    std::string name, insert;  // INSERT INTO … (…)
     bool is_made = false;
     std::vector<std::uint64_t> highest;  // number that the server has, of each stream
     std::vector<std::uint64_t> seen;     // records that were read, of each stream
@@ -119,6 +120,8 @@ class Shipper {
   void give_up();
   std::unexpected<Error> stop();
   static void drop_known(Table& table, Batch& batch);
+  // Once more, too. `batch` may be sent by another thread.
+  std::string insert_of(const Table& table, Batch& batch);
   std::string next_query_id();
   Result<void> note_progress(bool is_whole);
   Result<void> note_clocks();
@@ -128,6 +131,9 @@ class Shipper {
   std::span<const std::unique_ptr<Server>> shards_;
   Server* server_ = nullptr;      // the host's
   std::optional<Server> sender_;  // the same, for the batch on its way
+  Tokens tokens_ = Tokens::Unknown;
+  std::string own_token_;  // of this process, at random
+  std::uint64_t tokens_given_ = 0;
   struct OnItsWay {
     Table* table = nullptr;
     Batch batch;
