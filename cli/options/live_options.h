@@ -49,6 +49,7 @@ struct DiffOptions {
   std::vector<std::string> fields;     // EVENT.FIELD
   std::vector<std::string> latencies;  // START,END
   std::string format, output;          // as in StatOptions
+  std::string align;                   // an event; empty: whole recordings
 };
 
 }  // namespace kevt::cli

@@ -146,6 +146,10 @@ void add_diff(CLI::App& app, DiffOptions& diff, RecordingVerb& out) {
   verb->add_option("--lat", diff.latencies, "percentiles of the time between two events of a thread")
       ->type_name("START,END")
       ->allow_extra_args(false);
+  verb->add_option(
+          "--align", diff.align,
+          "compare both from their first record of this event on, as long as both go on (--filter must keep it)")
+      ->type_name("EVENT");
   verb->add_option("-f,--format", diff.format,
                    "of the answer: text, json, or html, a page to send; the ending of -o FILE tells it, too")
       ->type_name("FORMAT")
@@ -160,6 +164,7 @@ of what has changed. It is one file that needs nothing beside it.
 
 examples:
   kevtrace diff before.dat after.dat --lat read_in,read_out --field read_out.count
+  kevtrace diff before.dat after.dat --align serve_begin
   kevtrace diff before.dat after.dat --lat read_in,read_out -o diff.html)");
 }
 

@@ -28,6 +28,7 @@ int diff_recordings(const DiffOptions& options, const GlobalOptions& global) {
   const auto form = is_html ? record::AnswerForm::Text : answer_form(options.format, options.output, report);
   if (!form) return kUsage;
   request.wants_paths = is_html;
+  request.align_on = options.align;
   int status = kOk;
   auto a = RecordingInput::open({.file = options.a, .filters = options.filters, .from = "", .to = "", .limit = {}},
                                 report, status);

@@ -7,6 +7,7 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <QToolButton>
+#include <optional>
 
 #include "gui/app/filter_bar.h"
 #include "gui/app/flame_panel.h"
@@ -167,6 +168,34 @@ TEST_F(GuiFlame, WithoutStacksItIsTheTimeOfCallsAndWhatTheFilterLeaves) {
   window.settle();
   EXPECT_EQ(graph.tree()->nodes().front().weight, 0u);
   EXPECT_TRUE(saveScreenshot(window, folder_.filePath("empty.png")));
+}
+
+TEST_F(GuiFlame, TwoRecordingsAreComparedAsAPage) {
+  const QString before = folder_.filePath("before.dat"), now = folder_.filePath("now.dat");
+  ASSERT_TRUE(recordStacks(before)) << qPrintable(said_);
+  ASSERT_TRUE(recordStacks(now)) << qPrintable(said_);
+  MainWindow window;
+  window.openTrace(now);
+  window.settle();
+  for (const char* const align : {"", "opening"}) {
+    const QString page = folder_.filePath("page.html");
+    std::optional<Result<void>> done;
+    window.compareWith(before, page, align, [&](const Result<void>& written) { done = written; });
+    ASSERT_TRUE(QTest::qWaitFor([&] { return done.has_value(); }, kPatienceMs));
+    ASSERT_TRUE(*done) << done->error().message();
+    QFile file(page);
+    ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+    const QByteArray text = file.readAll();
+    EXPECT_TRUE(text.contains("<td>kprobes:opening</td>"));
+    EXPECT_EQ(text.contains("of each, from the first opening on"), *align != 0);
+  }
+  std::optional<Result<void>> done;
+  window.compareWith(before, folder_.filePath("none.html"), "nobody",
+                     [&](const Result<void>& written) { done = written; });
+  ASSERT_TRUE(QTest::qWaitFor([&] { return done.has_value(); }, kPatienceMs));
+  ASSERT_FALSE(*done);
+  EXPECT_EQ(done->error().message(), "A has no record of `nobody` to align on");
+  EXPECT_FALSE(QFile::exists(folder_.filePath("none.html")));
 }
 
 }  // namespace kevt::gui

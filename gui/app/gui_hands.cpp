@@ -324,9 +324,9 @@ QStringList Hands::obey(const QStringList& words) {
   if (what == "lines") return ok(lines());
   if (what == "problems") return ok({problems()});
   if (what == "measure") return ok(measured());
-  if (what == "compare" && words.size() == 3) {
+  if (what == "compare" && words.size() >= 3) {
     std::optional<Result<void>> done;
-    window_.compareWith(words[1], words[2], [&done](const Result<void>& written) { done = written; });
+    window_.compareWith(words[1], words[2], words.value(3), [&done](const Result<void>& written) { done = written; });
     if (!wait([&] { return done.has_value(); })) return no("it is not written");
     return *done ? ok() : no(QString::fromStdString(done->error().message()));
   }

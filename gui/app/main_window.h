@@ -6,6 +6,7 @@
 #include <QMap>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "common/error.h"
@@ -104,7 +105,9 @@ class MainWindow : public QMainWindow {
   Result<void> exportRows(const QString& path, int first, int last);
   // Writes the open recording compared with an earlier one as a page (HTML), with the distributions of plotted fields;
   // `done` comes when it is there, or why it is not.
-  void compareWith(const QString& before, const QString& page, std::function<void(const Result<void>&)> done);
+  // From the first record of `align_on` in each; empty: all of both.
+  void compareWith(const QString& before, const QString& page, const QString& align_on,
+                   std::function<void(const Result<void>&)> done);
   // Writes the whole trace, in any format that `kevtrace convert` writes.
   Result<void> saveTrace(const QString& path);
 
@@ -166,6 +169,7 @@ class MainWindow : public QMainWindow {
   void checkTrace(const Session& session);
   void askExport();
   void askCompare();
+  std::optional<QString> askAlignment();
   void askBuffer();
   void autosave();
   void report(const Result<void>& result);

@@ -4,6 +4,7 @@
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
+#include <QInputDialog>
 #include <QLineEdit>
 #include <QMessageBox>
 #include <QTemporaryDir>
@@ -246,14 +247,26 @@ Result<void> MainWindow::saveTrace(const QString& path) {
                    });
 }
 
-void MainWindow::compareWith(const QString& before, const QString& page,
+void MainWindow::compareWith(const QString& before, const QString& page, const QString& align_on,
                              std::function<void(const Result<void>&)> done) {
   std::vector<record::ValueName> values;
   for (const auto& [event, field] : timeline_->wishes().fields)  // "SYSTEM/NAME"
     values.push_back({event.section(QLatin1Char('/'), -1).toStdString(), field.toStdString()});
-  jobs_.start([before = before.toStdString(), now = opened_file_.toStdString(), values, page = page.toStdString()](
-                  const std::atomic<bool>&) { return writeComparison(before, now, values, page); },
+  jobs_.start([before = before.toStdString(), now = opened_file_.toStdString(), values, align = align_on.toStdString(),
+               page = page.toStdString()](
+                  const std::atomic<bool>&) { return writeComparison(before, now, values, align, page); },
               [done = std::move(done)](const Result<void>& written) { done(written); });
+}
+
+// An event that the open recording has records of; empty: whole recordings; nullopt: the user went back.
+std::optional<QString> MainWindow::askAlignment() {
+  QStringList choices = {tr("their beginnings: all of both")};
+  for (const auto& event : document_->view().names().events) choices.push_back(QString::fromStdString(event->name));
+  bool is_chosen = false;
+  const QString chosen = QInputDialog::getItem(this, tr("Compare"), tr("Compare both from the first record of"),
+                                               choices, 0, false, &is_chosen);
+  if (!is_chosen) return std::nullopt;
+  return chosen == choices.front() ? QString() : chosen;
 }
 
 void MainWindow::askCompare() {
@@ -262,10 +275,12 @@ void MainWindow::askCompare() {
   const QString before = QFileDialog::getOpenFileName(this, tr("Compare with an earlier recording"), {},
                                                       tr("Recordings (*.dat);;All files (*)"));
   if (before.isEmpty()) return;
+  const auto align_on = askAlignment();
+  if (!align_on) return;
   const QString page =
       QFileDialog::getSaveFileName(this, tr("Write the comparison"), tr("comparison.html"), tr("Page (*.html)"));
   if (page.isEmpty()) return;
-  compareWith(before, page, [this, page](const Result<void>& written) {
+  compareWith(before, page, *align_on, [this, page](const Result<void>& written) {
     report(written);
     if (written) QDesktopServices::openUrl(QUrl::fromLocalFile(page));
   });

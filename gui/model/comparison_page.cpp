@@ -12,10 +12,11 @@
 namespace kevt::gui {
 
 Result<void> writeComparison(const std::string& before, const std::string& now,
-                             const std::vector<record::ValueName>& values, const std::string& page) {
+                             const std::vector<record::ValueName>& values, const std::string& align_on,
+                             const std::string& page) {
   const std::unique_ptr<record::RecordReader> a = KEVT_TRY(fleet::open_recording(before));
   const std::unique_ptr<record::RecordReader> b = KEVT_TRY(fleet::open_recording(now));
-  record::CompareRequest request{.values = {}, .latencies = {}, .wants_paths = true};
+  record::CompareRequest request{.values = {}, .latencies = {}, .wants_paths = true, .align_on = align_on};
   for (const record::ValueName& one : values)
     if (record::is_known(one, a->metadata()) || record::is_known(one, b->metadata())) request.values.push_back(one);
   const record::Comparison both = KEVT_TRY(record::compare_recordings(*a, *b, request));

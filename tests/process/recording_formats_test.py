@@ -145,6 +145,9 @@ class Formats(ProcessTest):
         self.assertIn(f"records {self.count} ", output(KEVTRACE, "stat", self.dat))
         same = output(KEVTRACE, "diff", self.dat, self.dat)
         self.assertEqual({line.split()[3] for line in same.splitlines()[1:]}, {"="})
+        aligned = output(KEVTRACE, "diff", self.dat, self.dat, "--align", "opened")
+        self.assertRegex(aligned.splitlines()[0], r"^\d+\.\d{6} s of each, from the first opened on$")
+        self.assertEqual({line.split()[3] for line in aligned.splitlines()[2:]}, {"="})
         if not self.kept:
             lat = output(KEVTRACE, "lat", "opening", "opened", "by", "comm", "-i", self.dat)
             self.assertRegex(lat, r"python3 +\d\d")

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "tracefs-compat/record/analysis/columns.h"
@@ -18,17 +19,23 @@ namespace {
 constexpr std::size_t kMaxOpenCalls = 4096, kMaxOpenThreads = 1 << 16, kMaxOpenOfAll = 1 << 20, kMostTasks = 10'000;
 constexpr const char* kOthers = "(others)";
 
+// Both included.
+struct TimeRange {
+  std::uint64_t from_ns = 0, to_ns = ~std::uint64_t{0};
+};
+
 class Summing {
  public:
   explicit Summing(const CompareRequest& request) : request_(request), open_(request.latencies.size()) {
     made_.histograms.resize(request.values.size() + request.latencies.size());
   }
 
-  RecordingSummary run(RecordReader& reader) {
+  RecordingSummary run(RecordReader& reader, const TimeRange& range) {
     FoldedPaths paths(reader.metadata());
     TypedRecord record;
     std::uint64_t first = 0, last = 0, count = 0;
     while (reader.next(record)) {
+      if (record.time_ns < range.from_ns || record.time_ns > range.to_ns) continue;
       if (count++ == 0) first = record.time_ns;
       last = std::max(last, record.time_ns);
       ++made_.events[record.event->system + ":" + record.event->name];
@@ -121,6 +128,11 @@ std::string Comparison::head_of(std::size_t histogram) const {
   return name.event.empty() ? name.field : name.event + "." + name.field;
 }
 
+std::string aligned_text(const Comparison& both) {
+  if (both.request.align_on.empty()) return "";
+  return fmt::format("{:.6f} s of each, from the first {} on", both.aligned_seconds, both.request.align_on);
+}
+
 std::string comparison_json(const Comparison& both) {
   std::string out;
   const RecordingSummary &first = both.a, &second = both.b;
@@ -128,6 +140,10 @@ std::string comparison_json(const Comparison& both) {
     JsonObject json(out);
     json.member("v", 1);
     json.member("type", "diff");
+    if (!both.request.align_on.empty()) {
+      json.member("aligned_on", both.request.align_on);
+      json.member("aligned_seconds", both.aligned_seconds);
+    }
     json.begin("events", '[');
     for (const auto& [name, n] : in_both(first.events, second.events)) {
       json.begin('{');
@@ -158,16 +174,50 @@ std::string comparison_json(const Comparison& both) {
   return out;
 }
 
+namespace {
+
+// From the first record of the event to the recording's last one. The reader is at its begin again.
+Result<TimeRange> range_from(RecordReader& reader, const std::string& event, const char* name) {
+  std::optional<TimeRange> range;
+  TypedRecord record;
+  while (reader.next(record)) {
+    if (!range && is_named(*record.event, event)) range = {record.time_ns, record.time_ns};
+    if (range) range->to_ns = std::max(range->to_ns, record.time_ns);
+  }
+  reader.rewind();
+  if (range) return *range;
+  return std::unexpected(Error(fmt::format("{} has no record of `{}` to align on", name, event)));
+}
+
+}  // namespace
+
 Result<Comparison> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request) {
   for (const ValueName& name : request.values)
     if (!is_known(name, a.metadata()) && !is_known(name, b.metadata()))
       return std::unexpected(Error("no event of either recording has a field `" + name.field + "`"));
-  return Comparison{.request = request, .a = Summing(request).run(a), .b = Summing(request).run(b)};
+  TimeRange of_a, of_b;
+  double seconds = 0;
+  if (!request.align_on.empty()) {
+    of_a = KEVT_TRY(range_from(a, request.align_on, "A"));
+    of_b = KEVT_TRY(range_from(b, request.align_on, "B"));
+    const std::uint64_t both_go_on = std::min(of_a.to_ns - of_a.from_ns, of_b.to_ns - of_b.from_ns);
+    of_a.to_ns = of_a.from_ns + both_go_on;
+    of_b.to_ns = of_b.from_ns + both_go_on;
+    seconds = static_cast<double>(both_go_on) / 1e9;
+  }
+  Comparison both{.request = request,
+                  .a = Summing(request).run(a, of_a),
+                  .b = Summing(request).run(b, of_b),
+                  .aligned_seconds = seconds};
+  if (!request.align_on.empty()) both.a.seconds = both.b.seconds = seconds;
+  return both;
 }
 
 std::string comparison_text(const Comparison& both, Controls controls) {
-  std::string out = fmt::format("{:<36} {:>12} {:>12} {:>10} {:>14} {:>14} {:>10}\n", "EVENT", "A", "B", "CHANGE",
-                                "A/s", "B/s", "CHANGE");
+  std::string out = aligned_text(both);
+  if (!out.empty()) out = table_text(out, controls) + "\n";
+  out += fmt::format("{:<36} {:>12} {:>12} {:>10} {:>14} {:>14} {:>10}\n", "EVENT", "A", "B", "CHANGE", "A/s", "B/s",
+                     "CHANGE");
   for (const auto& [name, n] : in_both(both.a.events, both.b.events)) {
     const double x = rate_of(n.first, both.a.seconds), y = rate_of(n.second, both.b.seconds);
     fmt::format_to(std::back_inserter(out), "{:<36} {:>12} {:>12} {:>10} {:>14.1f} {:>14.1f} {:>10}\n",

@@ -18,6 +18,8 @@ struct CompareRequest {
   std::vector<ValueName> values;          // percentiles of these
   std::vector<LatencyRequest> latencies;  // and of these times
   bool wants_paths = false;               // tasks and paths of calls, too
+  // An event: both are compared from their first record of it on, as long as both go on. Empty: all of both.
+  std::string align_on;
 };
 
 struct RecordingSummary {
@@ -30,6 +32,7 @@ struct RecordingSummary {
 struct Comparison {
   CompareRequest request;
   RecordingSummary a, b;
+  double aligned_seconds = 0;  // with CompareRequest::align_on: how much of each is compared
 
   // Of a histogram: its value's name, or its two events.
   std::string head_of(std::size_t histogram) const;
@@ -43,8 +46,11 @@ std::string change_text(double a, double b);
 // Records a second.
 double rate_of(std::uint64_t records, double seconds);
 
-// Reads both to their ends. An error when neither has what is asked for.
+// Reads both to their ends, twice to align them. An error when neither has what is asked for, or one lacks the event to
+// align on.
 Result<Comparison> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request);
+// "1.500000 s of each, from the first gc_begin on"; empty where all of both is compared.
+std::string aligned_text(const Comparison& both);
 // The table as text, names in it as `controls` want them; the same as JSON.
 std::string comparison_text(const Comparison& both, Controls controls);
 std::string comparison_json(const Comparison& both);

@@ -316,6 +316,33 @@ TEST_F(FormatsTest, RecordingsAreCompared) {
   EXPECT_FALSE(compare_recordings(**a, **b, {.values = {{"", "nope"}}, .latencies = {}}));
 }
 
+// B has a record of another event first, and ends later: it is compared from its first `opened`, as long as A goes on.
+TEST_F(FormatsTest, RecordingsAreAlignedOnAnEvent) {
+  const auto put = [&](const char* name, const std::vector<std::pair<std::uint64_t, Bytes>>& records) {
+    auto writer = create_recording(FileFormat::Json, folder_.file(name), metadata_);
+    for (const auto& [time, bytes] : records) EXPECT_TRUE((*writer)->add(typed(metadata_, time, 0, bytes)));
+    EXPECT_TRUE((*writer)->finish());
+    return open_recording(folder_.file(name));
+  };
+  const Bytes open = opened(7, "/etc/passwd", 3), close = closed(7, 0);
+  auto a = put("a.json", {{100, open}, {200, close}, {300, close}, {1'100, close}});
+  auto b =
+      put("b.json", {{5'000, close}, {5'400, close}, {6'000, open}, {6'500, close}, {7'000, close}, {7'001, close}});
+  const auto both = compare_recordings(**a, **b, {.values = {}, .latencies = {}, .align_on = "opened"});
+  ASSERT_TRUE(both) << both.error().message();
+  EXPECT_EQ(both->a.events, (std::map<std::string, std::uint64_t>{{"kprobes:opened", 1}, {"kprobes:closed", 3}}));
+  EXPECT_EQ(both->b.events, (std::map<std::string, std::uint64_t>{{"kprobes:opened", 1}, {"kprobes:closed", 2}}));
+  EXPECT_DOUBLE_EQ(both->aligned_seconds, 1e-6);
+  EXPECT_THAT(comparison_text(*both, Controls::Raw),
+              testing::StartsWith("0.000001 s of each, from the first opened on\nEVENT "));
+  EXPECT_EQ(Json::parse(comparison_json(*both))["aligned_on"], "opened");
+  (*a)->rewind();
+  (*b)->rewind();
+  const auto none = compare_recordings(**a, **b, {.values = {}, .latencies = {}, .align_on = "nobody"});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message(), "A has no record of `nobody` to align on");
+}
+
 TEST(CallPairs, NestPerThread) {
   Metadata metadata;
   fill(metadata);
