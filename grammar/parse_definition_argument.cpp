@@ -119,18 +119,20 @@ bool ArgumentParser::take_body(const Piece& body) {
   const std::uint32_t begin = line_.words.begin(word_);
   arg_.expr_span = {begin + body.begin, begin + body.end};
   const std::size_t limit = has(Feature::LongExpressions) ? kMaxLongExpressionBytes : kMaxExpressionBytes;
-  if (body.text.size() > limit) {
+  const BodyPieces pieces = cut_body(body.text);
+  const std::size_t of_names = line_.dialect.has_own_forms() ? bytes_of_names(pieces) : 0;
+  if (body.text.size() - of_names > limit) {
     return report(diag::Kind::ArgTooLong, body.begin, diag::kArgLength, has(Feature::TooBigIsE2big) ? E2BIG : EINVAL);
   }
   if (body.text.empty()) return report(diag::Kind::NoArgBody, body.begin, diag::kArgLength);
   arg_.text = body.text;
-  const BodyPieces pieces = cut_body(body.text);
   const auto type = parse_type(line_, {.word = word_, .argument = index_, .column = body.begin}, pieces);
   if (!type) return false;
   arg_.type = *type;
   if (!take_expression(pieces, body.begin)) return false;
   // An `enum` of `$retval` needs the target's types for its names.
-  if (type->kind == model::TypeKind::Enum && std::holds_alternative<model::ReturnValueBase>(arg_.expr.base))
+  if (type->kind == model::TypeKind::Enum && !type->names &&
+      std::holds_alternative<model::ReturnValueBase>(arg_.expr.base))
     arg_.needs_types = true;
   const auto length = pieces.type && line_.dialect.has_own_forms() ? length_in(*pieces.type) : std::nullopt;
   return !length || take_length(*length, body.begin + length->begin);

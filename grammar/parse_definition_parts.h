@@ -45,6 +45,9 @@ struct TypeRequest {
 };
 // LENGTH of a type `string(LENGTH)`; columns are the body's. nullopt: the type is another one.
 std::optional<Piece> length_in(const TypePieces& type);
+// How many bytes of the body are the names that are written out in its type, `(kOff=0,kOn=1)`: no limit of a kernel
+// counts them.
+std::size_t bytes_of_names(const BodyPieces& body);
 // nullopt: a mistake was reported.
 std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeRequest& request, const BodyPieces& body);
 

@@ -11,7 +11,10 @@
 // Mirrors find_fetch_type() and traceprobe_parse_probe_arg_body() of kernel/trace/trace_probe.c (6.1, 7.3).
 #include <algorithm>
 #include <limits>
+#include <memory>
+#include <utility>
 
+#include "compiler/model/enum_names.h"
 #include "compiler/model/record_layout.h"
 #include "grammar/parse_definition_limits.h"
 #include "grammar/parse_definition_parts.h"
@@ -84,6 +87,31 @@ bool read_bits(std::string_view name, model::TypeSpec& type) {
   return true;
 }
 
+// The size of a value: `enum(…)` 4 bytes, `enum8(…)`, `enum16(…)`, `enum64(…)`. nullopt: it is no such type.
+std::optional<std::uint8_t> enum_bytes(std::string_view type) {
+  static constexpr std::pair<std::string_view, std::uint8_t> kLeads[] = {
+      {"enum(", 4}, {"enum8(", 1}, {"enum16(", 2}, {"enum64(", 8}};
+  for (const auto& [lead, bytes] : kLeads)
+    if (type.starts_with(lead) && type.ends_with(')')) return bytes;
+  return std::nullopt;
+}
+
+// NAME=VALUE,NAME=VALUE: names of C, values as strtol() reads them. nullopt: something else.
+std::optional<model::EnumNames> read_enum_names(std::string_view list) {
+  model::EnumNames names;
+  while (names.size() < model::kMostEnumNames) {
+    const std::string_view one = list.substr(0, list.find(','));
+    const std::size_t equals = std::min(one.find('='), one.size());
+    const std::string_view name = one.substr(0, equals);
+    const Number value = parse_signed(one.substr(std::min(equals + 1, one.size())), kAutoBase);
+    if (equals == one.size() || !is_good_name(name) || value.error != 0) return std::nullopt;
+    names.push_back({.value = static_cast<std::int64_t>(value.value), .name = std::string(name)});
+    if (one.size() == list.size()) return names;
+    list.remove_prefix(one.size() + 1);
+  }
+  return std::nullopt;
+}
+
 bool exists_here(const LineContext& line, const NamedType& type) {
   const model::TypeKind kind = type.kind;
   const bool symbol = kind == model::TypeKind::Symbol || kind == model::TypeKind::SymbolString;
@@ -93,6 +121,15 @@ bool exists_here(const LineContext& line, const NamedType& type) {
 }
 
 bool find_type(const LineContext& line, std::string_view name, model::TypeSpec& type) {
+  if (const auto bytes = enum_bytes(name); bytes && line.dialect.has_own_forms()) {
+    const std::size_t open = name.find('(') + 1;
+    auto names = read_enum_names(name.substr(open, name.size() - open - 1));
+    if (!names || type.array_count != 0) return false;
+    type.kind = model::TypeKind::Enum;
+    type.bytes = *bytes;
+    type.names = std::make_shared<const model::EnumNames>(*std::move(names));
+    return true;
+  }
   const auto* found = std::ranges::find(kTypes, name, &NamedType::name);
   if (found != std::end(kTypes)) {
     type.kind = found->kind;
@@ -127,6 +164,11 @@ std::optional<Piece> length_in(const TypePieces& type) {
   if (name.substr(0, open) != "string" && name.substr(0, open) != "ustring") return std::nullopt;
   const auto begin = type.name.begin + static_cast<std::uint32_t>(open) + 1;
   return Piece{.text = name.substr(open + 1, name.size() - open - 2), .begin = begin, .end = type.name.end - 1};
+}
+
+std::size_t bytes_of_names(const BodyPieces& body) {
+  if (!body.type || !enum_bytes(body.type->name.text)) return 0;
+  return body.type->name.text.size() - body.type->name.text.find('(');
 }
 
 std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeRequest& request, const BodyPieces& body) {

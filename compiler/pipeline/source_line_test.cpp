@@ -112,7 +112,7 @@ TEST_F(VariablePath, WhatCannotBeReadSaysWhy) {
   EXPECT_THAT(fetch(items_, at("sp", 0), "v[3]"), HasSubstr("it has 3 items"));
   EXPECT_THAT(fetch(items_, at("sp", 0), "v[x]"), HasSubstr("an item has a number"));
   EXPECT_THAT(fetch(int_, at("sp", 0), "v", ":string"), HasSubstr("no text"));
-  EXPECT_THAT(fetch(int_, at("sp", 0), "v", ":enum"), HasSubstr("a line shows numbers"));
+  EXPECT_THAT(fetch(int_, at("sp", 0), "v", ":enum"), HasSubstr("not an enumeration"));
   EXPECT_THAT(fetch(int_, at("sp", 0), "v+1"), HasSubstr("is no member"));
   EXPECT_THAT(fetch(int_, at("sp", 0), "w"), HasSubstr("there is no variable `w`"));
   EXPECT_THAT(fetch(int_, at("xmm1", 0), "v"), HasSubstr("vector register"));

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "compiler/model/enum_names.h"
 #include "compiler/sema/text_object.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/target_env.h"
@@ -144,7 +145,7 @@ class Walk {
   std::expected<VariableFetch, std::string> finish(std::string_view written) {
     const Type& type = types_->type(type_);
     const bool wants_text = written.starts_with(":string") || written.starts_with(":ustring");
-    if (written == ":enum") return Refusal("`enum` needs the names of a function's parameters; a line shows numbers");
+    if (written == ":enum") return by_name();
     if (bits_ != 0 && written.empty()) return bit_field();
     if (wants_text || written.empty()) {
       if (auto text = text_object(written)) return *std::move(text);
@@ -336,6 +337,35 @@ class Walk {
     }
     return Refusal(fmt::format("it is a `{}`, which no argument can hold", types_->type_text(id)));
   }
+  // `enum` with its names written out: the definition that stands for this one is of an offset in a file.
+  std::expected<VariableFetch, std::string> by_name() const {
+    constexpr std::size_t kMostBytes = 3000;  // of a definition, which has 4095
+    const Type& type = types_->type(type_);
+    const std::string_view name = types_->name(type.name);
+    const bool is_bool = type.kind == TypeClass::Integer && type.bytes == 1 && (name == "bool" || name == "_Bool");
+    if (bits_ != 0) return Refusal("it is a bit field, whose values have no names there");
+    if (!is_bool && (type.kind != TypeClass::Enum || type.count == 0))
+      return Refusal(fmt::format("it is a `{}`, not an enumeration", types_->type_text(type_)));
+    if (type.bytes != 1 && type.bytes != 2 && type.bytes != 4 && type.bytes != 8)
+      return Refusal(fmt::format("it has {} bytes", type.bytes));
+    std::string names = is_bool ? "false=0,true=1" : "";
+    if (!is_bool)
+      for (const target::Member& one : types_->members(type)) {
+        if (!is_c_name(types_->name(one.name))) continue;  // of a damaged file
+        names +=
+            fmt::format("{}{}={}", names.empty() ? "" : ",", types_->name(one.name), signed_value(one, type.bytes));
+      }
+    if (names.empty() || names.size() > kMostBytes || type.count > model::kMostEnumNames)
+      return Refusal(fmt::format("the {} names of its values are more than a definition has room for", type.count));
+    return VariableFetch{KEVT_TRY(value()),
+                         fmt::format(":enum{}({})", type.bytes == 4 ? "" : std::to_string(8 * type.bytes), names)};
+  }
+  // As the record has it: of so many bytes, with a sign.
+  static std::int64_t signed_value(const target::Member& one, std::uint32_t bytes) {
+    const unsigned unused = 64 - 8 * bytes;
+    return static_cast<std::int64_t>(static_cast<std::uint64_t>(target::value_of(one)) << unused) >> unused;
+  }
+  static bool is_c_name(std::string_view name) { return !name.empty() && name_length(name) == name.size(); }
   std::expected<VariableFetch, std::string> bit_field() const {
     const std::uint32_t container = bit_offset_ + bits_ <= 32 ? 32 : kWordBits;
     if (bit_offset_ + bits_ > kWordBits) return Refusal("it is a bit field in more than 8 bytes");

@@ -236,10 +236,12 @@ namespace {
 void refuse_nameless(const DefinitionCheck& check, std::size_t argument) {
   const model::FetchArg& arg = check.definition.args[argument];
   if (arg.type.kind != model::TypeKind::Enum || arg.type.names || arg.needs_types) return;
-  check.report({.kind = diag::Kind::BadType,
-                .column = arg.type.span.begin,
-                .order = diag::argument_order(argument, diag::kArgType),
-                .note = "`enum` is for arguments and fields by their names, whose types are known: `mode:enum`"});
+  check.report(
+      {.kind = diag::Kind::BadType,
+       .column = arg.type.span.begin,
+       .order = diag::argument_order(argument, diag::kArgType),
+       .note = "`enum` is for arguments and fields by their names, whose types are known: `mode:enum`; elsewhere the "
+               "names are written out: `mode=%di:enum(kOff=0,kOn=1)`"});
 }
 
 void check_expression(DefinitionCheck& check, std::size_t argument, const target::CatalogEntry* attached) {

@@ -162,7 +162,7 @@ void Resolution::resolve_expression(std::size_t index) {
     auto operand = fields.operand(variable->name, column);
     if (operand) take_operand(check_, types_.source, index, *std::move(operand));
   } else if (std::holds_alternative<model::ReturnValueBase>(arg.expr.base) &&
-             (types_.source == TypeSource::Kernel || arg.type.kind == TypeKind::Enum) &&
+             (types_.source == TypeSource::Kernel || (arg.type.kind == TypeKind::Enum && !arg.type.names)) &&
              check_.definition.probe_kind == model::ProbeKind::Return) {
     auto operand = fields.return_value("$retval", column);
     if (operand) take_operand(check_, types_.source, index, *std::move(operand));

@@ -11,6 +11,7 @@
 #include <string>
 #include <utility>
 
+#include "compiler/model/enum_names.h"
 #include "compiler/sema/text_object.h"
 #include "grammar/parse_definition_text.h"
 
@@ -145,18 +146,17 @@ bool is_bool(const target::TypeTable& table, const target::Type& type) {
 
 // `enum`: takes the names of the values from the enumeration's declaration. A `bool` has two.
 void name_values(const DefinitionCheck& check, TypeSource source, std::size_t index, const ResolvedOperand& operand) {
-  constexpr std::size_t kMostNames = 512;  // each is in the event's `format`
   FetchArg& arg = check.definition.args[index];
   const target::TypeTable& table = *operand.table;
   const target::Type& type = table.type(operand.type);
   const bool has_names =
-      type.kind == TypeClass::Enum ? type.count != 0 && type.count <= kMostNames : is_bool(table, type);
+      type.kind == TypeClass::Enum ? type.count != 0 && type.count <= model::kMostEnumNames : is_bool(table, type);
   if (!has_names || arg.type.array_count != 0) {
     check.report({.kind = diag::Kind::BadType,
                   .column = arg.type.span.begin,
                   .order = diag::argument_order(index, diag::kArgType),
                   .note = fmt::format("it is `{}`, not an enumeration of up to {} names", table.type_text(operand.type),
-                                      kMostNames)});
+                                      model::kMostEnumNames)});
     return;
   }
   model::TypeSpec implied;
@@ -202,7 +202,7 @@ void take_operand(DefinitionCheck& check, TypeSource source, std::size_t index, 
     if (!imply_array(arg, operand, source, arg.type)) imply_type(operand, source, arg.type);
   } else if (is_text(arg.type.kind)) {
     prepare_text(check, index, operand);
-  } else if (arg.type.kind == TypeKind::Enum) {
+  } else if (arg.type.kind == TypeKind::Enum && !arg.type.names) {
     name_values(check, source, index, operand);
   }
 }

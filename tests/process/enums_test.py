@@ -102,6 +102,41 @@ class Enums(unittest.TestCase):
         found = self.records(self.run_with(*events, "--filter", f"t: m > {numbers[2]} && n != 0").stdout, "t")
         self.assertEqual([r["m"] for r in found], [str(number) for number in numbers if number > numbers[2]][1:])
 
+    def test_names_that_are_written_out(self):
+        """Where no type is known, and in what is compiled."""
+        names = "kMinus=-3,kNone=0,kOne=1,kLarge=0x11170"
+        events = ["-e", f"p:t enums:take_plain m=%di:enum({names}) low=%si:enum8(zero=0,three=3)"]
+        done = self.run_with(*events)
+        self.assertEqual([(r["m"], r["low"]) for r in self.records(done.stdout, "t")], list(zip(PLAIN, ["zero", "0x1", "0x2", "three", "0x4"])))
+        done = self.run_with(*events, "--filter", 't: m == "kLarge" || low == "zero"')
+        self.assertEqual([r["m"] for r in self.records(done.stdout, "t")], ["kMinus", "kLarge"])
+        with tempfile.TemporaryDirectory() as folder:
+            script, made = os.path.join(folder, "e.kev"), os.path.join(folder, "e.kevo")
+            with open(script, "w", encoding="utf-8") as file:
+                file.write(f"p:t enums:take_plain m=%di:enum({names})\n")
+            subprocess.run([KEVTRACE, "compile", script, "-o", made, "--", ENUMS], check=True, capture_output=True)
+            self.assertEqual([r["m"] for r in self.records(self.run_with("-p", made).stdout, "t")], PLAIN)
+        for bad in ("enum()", "enum(a)", "enum(a=)", "enum(a=x)", "enum(1a=1)", "enum(a=1,)", "enum(a=1)[2]", "enum7(a=1)", "enum(" + ",".join(f"n{i}=0" for i in range(513)) + ")"):
+            self.assertIn("Unknown type", self.run_with("-e", f"p:t enums:take_plain m=%di:{bad}", status=3).stderr, bad)
+        done = subprocess.run([KEVTRACE, "check", "--kernel", "6.1", "-e", "p:t vfs_read x=%di:enum(a=1)"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(done.returncode, 3, done.stdout)
+
+    def test_of_a_file_and_at_a_line(self):
+        done = self.run_with("-e", f"p:t {ENUMS}:take_plain plain:enum number", "-e", f"p:b {ENUMS}:take_bool is_odd:enum ready=request.ready:enum",
+                             "-e", f"p:all {ENUMS}:take_all small:enum wide:enum rs=request.small:enum ref=plain:enum")
+        self.assertEqual([r["plain"] for r in self.records(done.stdout, "t")], PLAIN)
+        self.assertEqual([r["is_odd"] for r in self.records(done.stdout, "b")], ["false", "true", "false", "true", "false"])
+        self.assertEqual([(r["small"], r["wide"], r["rs"], r["ref"]) for r in self.records(done.stdout, "all")], list(zip(SMALL, WIDE, SMALL, PLAIN)))
+        for definition, said in ((f"p:t {ENUMS}:take_all x=request.plain:enum", "it is a bit field"), (f"p:t {ENUMS}:take_plain number:enum", "it is a `int`, not an enumeration")):
+            self.assertIn(said, self.run_with("-e", definition, status=3).stderr)
+        for name in ("lines0", "lines2"):
+            program = os.path.join(PROGRAMS, name)
+            done = subprocess.run([KEVTRACE, "run", "-e", f"p:k {name}:area_of:1 s->kind:enum", "-e", f"p:s {name}:show:3 first->next->kind:enum", "--", program, "3"],
+                                  capture_output=True, text=True, timeout=120)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            self.assertEqual([r["kind"] for r in self.records(done.stdout, "k")], ["kRound"] * 3, name)
+            self.assertEqual([r["kind"] for r in self.records(done.stdout, "s")], ["kSquare"] * 3, name)
+
     def test_what_has_no_names(self):
         for definition, said in (("p:t enums:take_plain number:enum", "it is `int`, not an enumeration"), ("p:t enums:take_plain x=%di:enum", "`enum` is for arguments and fields by their names"),
                                  ("p:t enums:take_plain plain:enum[2]", "not an enumeration of up to")):

@@ -149,7 +149,7 @@ class Lines(Traced):
                 (plain, f"p:e lines0:lines.c:{area} s->corners[3].x", ["it has 3 items"]),
                 (plain, f"p:e lines0:lines.c:{area} width->x", ["it is a `int`, no pointer"]),
                 (plain, f"p:e lines0:lines.c:{area} width:string", ["it is a `int`, no text"]),
-                (plain, f"p:e lines0:lines.c:{area} s->kind:enum", ["a line shows numbers"]),
+                (plain, f"p:e lines0:lines.c:{area} s->id:enum", ["not an enumeration"]),
                 (plain, f"r:e lines0:lines.c:{area}", ["`p` probes it"]),
                 (plain, "p:e lines0:lines.c:2", ["line 2 of", "has no code of its own; lines near it that have code: "]),
                 (plain, "p:e lines0:line.c:2", ["has no place for `line.c:2`; near it: `lines.c`"]),

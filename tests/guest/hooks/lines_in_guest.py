@@ -84,12 +84,13 @@ def test_functions_of_files():
     for name in ('lines0', 'lines2'):
         program = os.path.join(FOLDER, name)
         status, out, err = run(['p:entry %s:area_of x=s->at.x scale s->label:string second=$arg2:s32' % program, 'r:back %s:area_of got=$retval:s32' % program,
-                                'p:sum %s:sum_to $arg*' % program, 'p:g_* %s:*_[ot]?' % program], [], program, str(ROUNDS))
+                                'p:sum %s:sum_to $arg*' % program, 'p:g_* %s:*_[ot]?' % program, 'p:kinds %s:area_of kind=s->kind:enum' % program], [], program, str(ROUNDS))
         check(status == 0, '%s, by function: status %d %s' % (name, status, err))
         areas = said(out, 'area')
         check([[int(r['x']) * int(r['scale']), r['label'], r['second']] for r in records(out, 'entry')] == [[int(one[0]), '"first"', '3'] for one in areas],
               '%s, by function: %s' % (name, records(out, 'entry')))
         check([r['got'] for r in records(out, 'back')] == [one[2] for one in areas], '%s: returned %s' % (name, records(out, 'back')))
+        check({r['kind'] for r in records(out, 'kinds')} == {'kRound'}, '%s: an enumeration %s' % (name, records(out, 'kinds')))
         for event in ('g_area_of', 'g_sum_to'):
             check('%s: hits %d = recorded %d ' % (event, ROUNDS, ROUNDS) in err, '%s: %s by a glob: %s' % (name, event, err))
         check([int(r['n']) for r in records(out, 'sum')] == [r + 2 for r in range(1, ROUNDS + 1)], '%s: all parameters %s' % (name, records(out, 'sum')))
