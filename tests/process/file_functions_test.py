@@ -108,6 +108,20 @@ class FileFunctions(Traced):
             self.assertIn("`unused` at the entry of `pick`", self.refused(program, f"p:pick {program}:pick unused"))
             self.assertIn("the compiler has changed what callers of `pick` pass", self.refused(program, "p:pick changed:pick unused"))
 
+    def test_a_glob_means_all_functions_of_one_name(self):
+        source = "static __attribute__((noinline, noipa)) int helper(int n) { return n + %d; }\n"
+        with tempfile.TemporaryDirectory() as folder:
+            paths = []
+            for n, text in enumerate(("int one(int n) { return helper(n); }\n", "int one(int n);\nint main(int argc, char** argv) { (void)argv; return one(argc) + helper(argc) == 0; }\n")):
+                paths.append(os.path.join(folder, f"{n}.c"))
+                with open(paths[-1], "w") as out:
+                    out.write(source % n + text)
+            program = os.path.join(folder, "two")
+            subprocess.run(["gcc", "-O2", "-w", "-o", program, *paths], check=True)
+            done = self.traced(program, "-e", f"p {program}:help*")
+            for event in ("helper", "helper_2"):
+                self.assertIn(f"{event}: hits 1 = recorded 1 ", done.stderr)
+
     def test_globs(self):
         for program in self.each():
             done = self.traced(program, "-e", f"p {program}:*_[ot]?", "-e", f"p:all {program}:*_of s->at.x", "-e", f"r:v_* {program}:sum*")

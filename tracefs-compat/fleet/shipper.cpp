@@ -207,7 +207,8 @@ Result<void> Shipper::look_for_others() {
 Result<void> Shipper::begin_session() {
   KEVT_TRY(look_for_others());
   KEVT_TRY(server_->stop_queries(query_ids(session_)));
-  tokens_ = KEVT_TRY(server_->knows_tokens()) ? Tokens::Known : Tokens::Unknown;
+  const auto knows_tokens = server_->knows_tokens();  // who may not ask goes without
+  tokens_ = knows_tokens && *knows_tokens ? Tokens::Known : Tokens::Unknown;
   own_token_ = random_id();
   next_rollups_ = 0;
   if (is_known_) {

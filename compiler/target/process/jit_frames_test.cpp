@@ -147,7 +147,16 @@ TEST_F(JitFramesTest, TakesAnyNonsense) {
   auto unwinder = StackUnwinder::of_process(getpid());
   ASSERT_TRUE(unwinder);
   const std::uint64_t sp = 0x7ff0'0000;
-  const std::uint64_t stack[] = {sp, code + 8, sp, code + 8, sp - 8, code + 8};
+  // A return address at the first byte of the code is none: a call would lie before it.
+  const std::uint64_t stack[] = {sp, code + 8, sp, code + 8, sp - 8, code + 8, sp + 80, code, sp, code + 2 * kPage};
+  for (const std::uint64_t at : {sp + 48, sp + 64})
+    EXPECT_LE(unwinder
+                  ->unwind({.pc = code + 4,
+                            .sp = sp,
+                            .bp = at,
+                            .stack = {reinterpret_cast<const std::uint8_t*>(stack), sizeof stack}})
+                  .size(),
+              2u);
   for (const std::uint64_t bp : {sp, sp + 16, sp + 32, sp - 16, sp + 40, std::uint64_t{0}, ~std::uint64_t{0}}) {
     const auto got = unwinder->unwind(
         {.pc = code + 4, .sp = sp, .bp = bp, .stack = {reinterpret_cast<const std::uint8_t*>(stack), sizeof stack}});

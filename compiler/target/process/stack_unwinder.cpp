@@ -133,7 +133,8 @@ struct StackUnwinder::State {
   }
   Result<void> load();
   Files open_files(const std::vector<Mapping>& maps) const;
-  bool knows(std::uint64_t address);
+  bool is_code(std::uint64_t address) const { return is_code_of_a_file(address) || is_jit_code(address); }
+  bool learns(std::uint64_t address);
   bool is_code_of_a_file(std::uint64_t address) const;
   bool is_jit_code(std::uint64_t address) const { return jit.rule_at(address) != KEVT_STACK_NO_RULE; }
   const FrameRows& rows_of(Dwfl_Module* module, std::string_view name, std::uint64_t start, std::size_t most);
@@ -207,7 +208,7 @@ struct StackUnwinder::Callbacks {
       here.is_return = true;
       if (!dwfl_frame_pc(frame, &here.pc, nullptr) || here.pc == 0) return DWARF_CB_ABORT;
     }
-    const bool is_jit = self.is_jit_code(here.pc);
+    const bool is_jit = self.is_jit_code(here.call());
     if (!is_jit && self.is_code_of_a_file(here.pc)) {
       self.frames.push_back(here.pc);
       return self.is_full() ? DWARF_CB_ABORT : DWARF_CB_OK;
@@ -282,11 +283,12 @@ bool StackUnwinder::State::is_code_of_a_file(std::uint64_t address) const {
   return is_file(name);
 }
 
-bool StackUnwinder::State::knows(std::uint64_t address) {
-  const auto is_code = [&] { return is_code_of_a_file(address) || is_jit_code(address); };
-  if (is_code()) return true;
-  if (unknown_pages.size() >= kMaxUnknownPages || !unknown_pages.insert(address / kPage).second) return false;
-  return load() && is_code();  // if the process has ended, load() fails and changes nothing
+// Whether the process's map tells of code at an address that was none. If the process has ended, load() fails and
+// changes nothing.
+bool StackUnwinder::State::learns(std::uint64_t address) {
+  if (is_code(address) || unknown_pages.size() >= kMaxUnknownPages || !unknown_pages.insert(address / kPage).second)
+    return false;
+  return load() && is_code(address);
 }
 
 std::optional<std::uint64_t> StackUnwinder::State::word_at(std::uint64_t address) const {
@@ -336,8 +338,8 @@ void StackUnwinder::State::run() {
   do {
     frames.clear();
     unknown = 0;
-    if (knows(sample.pc)) walk();
-  } while (unknown && knows(unknown));
+    if (is_code(sample.pc) || learns(sample.pc)) walk();
+  } while (unknown && learns(unknown));
   if (frames.empty()) frames.push_back(sample.pc);
 }
 

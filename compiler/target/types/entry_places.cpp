@@ -141,22 +141,21 @@ std::expected<Symbols, LookupError> globbed_symbols(const ElfImage& image, const
   if (image.is_go() && (question.all_locals || !question.names.empty() || question.asks_for_arguments))
     return std::unexpected(LookupError{.why = std::string(kGoPassesElsewhere)});
   GlobMatches matches(question.source);
-  std::map<std::string, const ElfSymbol*> by_name;
   for (const ElfSymbol& symbol : image.symbols()) {
     if (symbol.kind != SymbolKind::Function) continue;
-    by_name.emplace(symbol.name, &symbol);
     matches.consider(symbol.name);
     if (may_be_mangled(symbol.name) && matches.may_match_in(symbol.name))
       matches.consider(symbol.name, qualified_name(source_name(symbol.name)));
   }
+  const std::vector<std::string> names = matches.take();
   std::map<std::uint64_t, const ElfSymbol*> by_address;
-  for (const std::string& name : matches.take()) {
-    const ElfSymbol& symbol = *by_name.at(name);
-    const bool can_be_probed = image.file_offset(symbol.address) && image.is_executable(symbol.address) &&
-                               !(question.asks_for_arguments && has_other_arguments(name));
+  for (const ElfSymbol& symbol : image.symbols()) {  // several may have one name
+    const bool can_be_probed = symbol.kind == SymbolKind::Function && std::ranges::binary_search(names, symbol.name) &&
+                               image.file_offset(symbol.address) && image.is_executable(symbol.address) &&
+                               !(question.asks_for_arguments && has_other_arguments(symbol.name));
     if (!can_be_probed) continue;
     const auto [at, is_new] = by_address.try_emplace(symbol.address.value, &symbol);
-    if (!is_new && is_better_name(name, at->second->name)) at->second = &symbol;
+    if (!is_new && is_better_name(symbol.name, at->second->name)) at->second = &symbol;
   }
   if (by_address.empty()) return std::unexpected(LookupError{.why = "no function that can be probed matches"});
   if (by_address.size() > kMostGlobbed)
