@@ -10,10 +10,9 @@
 
 namespace kevt {
 
-// Empty: the machine has no random numbers yet.
+// Waits for random numbers where the machine has just started. Empty: there are none (getrandom(2) fails).
 inline std::string random_id() {
   std::array<std::uint64_t, 2> bits = {};
-  // 16 bytes come at once, once the machine has started (getrandom(2)).
   if (getrandom(bits.data(), sizeof bits, 0) != static_cast<ssize_t>(sizeof bits)) return {};
   return fmt::format("{:016x}{:016x}", bits[0], bits[1]);
 }

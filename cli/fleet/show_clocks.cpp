@@ -2,9 +2,11 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 #include <nlohmann/json.hpp>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "cli/exit_status.h"
@@ -19,12 +21,13 @@ namespace kevt::cli {
 namespace {
 
 // Each bound is kept where the recording is that sent.
-Result<void> keep_bounds(const fleet::Meant& meant, const std::vector<fleet::ClockBound>& bounds) {
+Result<void> keep_bounds(const fleet::Meant& meant, std::string_view events,
+                         const std::vector<fleet::ClockBound>& bounds) {
   std::map<std::string, fleet::Server*> server_of;
   for (const fleet::MeantSession& one : meant.sessions) server_of[one.session.id] = one.server;
   std::map<fleet::Server*, std::vector<fleet::ClockBound>> of_server;
   for (const fleet::ClockBound& one : bounds) of_server[server_of.at(one.sent)].push_back(one);
-  for (const auto& [server, ours] : of_server) KEVT_TRY(fleet::put_clock_bounds(*server, ours));
+  for (const auto& [server, ours] : of_server) KEVT_TRY(fleet::put_clock_bounds(*server, events, ours));
   return {};
 }
 
@@ -32,10 +35,16 @@ Result<void> learn(const fleet::Meant& meant, const FleetOptions& options, const
   const auto sent = KEVT_TRY(fleet::parse_message_end(options.sent));
   const auto received = KEVT_TRY(fleet::parse_message_end(options.received));
   const fleet::Messages found = KEVT_TRY(fleet::match_messages(meant, sent, received));
-  KEVT_TRY(keep_bounds(meant, found.bounds));
+  KEVT_TRY(keep_bounds(meant, options.sent + " " + options.received, found.bounds));
   report.status(fmt::format("{} sent, {} received, {} of them from another recording", found.sent, found.received,
                             found.matched));
-  if (found.repeated) report.status(fmt::format("{} values were sent more than once, and say nothing", found.repeated));
+  if (found.repeated)
+    report.status(fmt::format("values that were sent more than once, and say nothing: {}", found.repeated));
+  const auto is_too_far = [](const fleet::ClockBound& one) {
+    return one.most_ns > fleet::kFarthestNs || one.most_ns < -fleet::kFarthestNs;
+  };
+  if (const auto far = std::ranges::count_if(found.bounds, is_too_far))
+    report.status(fmt::format("pairs of recordings whose clocks are more than 400 days apart, not used: {}", far));
   return {};
 }
 
@@ -71,11 +80,12 @@ void print_json(const fleet::Meant& meant, const fleet::ClocksOfMeant& clocks) {
 
 Result<void> learn_and_show(const fleet::Address& address, const FleetOptions& options, const Reporter& report) {
   fleet::Meant meant = KEVT_TRY(fleet::find_meant(address));
-  if (!options.sent.empty()) {
-    KEVT_TRY(learn(meant, options, report));
-    meant = KEVT_TRY(fleet::find_meant(address));
-  }
-  const fleet::ClocksOfMeant clocks = KEVT_TRY(fleet::fit_clocks(meant, address));
+  if (options.forget)
+    for (const auto& server : meant.servers) KEVT_TRY(fleet::forget_clock_bounds(*server));
+  if (!options.sent.empty()) KEVT_TRY(learn(meant, options, report));
+  if (options.forget || !options.sent.empty()) meant = KEVT_TRY(fleet::find_meant(address));
+  fleet::ClocksOfMeant clocks = KEVT_TRY(fleet::fit_clocks(meant, address));
+  if (meant.sessions.size() == 1) clocks.fitted.fits.front().shift_ns = 0;  // its times are shown as they are
   if (options.format == "json")
     print_json(meant, clocks);
   else

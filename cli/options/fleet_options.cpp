@@ -82,6 +82,7 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
       ->type_name("EVENT.FIELD")
       ->needs("--sent");
   verb->get_option("--sent")->needs("--received");
+  verb->add_flag("--forget", fleet.forget, "clocks: first forget what messages have said of all hosts of the database");
   verb->add_option("-f,--format", fleet.format, "of status, rates, clocks, check, hosts and run: text or json")
       ->type_name("FORMAT")
       ->check(member({"text", "json"}));
@@ -112,7 +113,8 @@ void add_fleet(CLI::App& app, FleetOptions& fleet) {
                                         {"--bars", "rates"},
                                         {"--last", "rates"},
                                         {"--sent", "clocks"},
-                                        {"--received", "clocks"}})
+                                        {"--received", "clocks"},
+                                        {"--forget", "clocks"}})
       if (verb->count(option) && !std::string_view(tasks).contains(task))
         throw CLI::ValidationError(option, "belongs to `" + std::string(tasks) + "`");
     if (fleet.remove_after && !fleet.follow) throw CLI::ValidationError("--remove-after", "needs --follow");

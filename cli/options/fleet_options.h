@@ -41,6 +41,7 @@ struct FleetOptions {
   std::uint32_t bars = 60;                  // rates: at most
   std::optional<double> last;               // rates: of so many seconds before the last record
   std::string sent, received;               // clocks: EVENT.FIELD of messages
+  bool forget = false;                      // clocks: what messages have said
   std::string format = "text";              // or "json"
 };
 

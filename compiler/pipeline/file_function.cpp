@@ -53,9 +53,17 @@ std::size_t end_of_name(std::string_view text) {
   return text.size();
 }
 
+// `V::operator*` is none, `cooperator_*` is one.
+bool names_operator(std::string_view function) {
+  for (std::size_t at = function.find(kOperator); at != std::string_view::npos; at = function.find(kOperator, at + 1))
+    if ((at == 0 || function[at - 1] == ':') && operator_length(function.substr(at + kOperator.size())) != 0)
+      return true;
+  return false;
+}
+
 bool is_glob(std::string_view function) {
   return function.find_first_of("*?") != std::string_view::npos &&
-         function.find_first_of("(<") == std::string_view::npos && !function.contains(kOperator);
+         function.find_first_of("(<") == std::string_view::npos && !names_operator(function);
 }
 
 bool returns(const FileFunction& name, std::string_view head) {

@@ -260,11 +260,12 @@ void MainWindow::compareWith(const QString& before, const QString& page, const Q
 
 // An event that the open recording has records of; empty: whole recordings; nullopt: the user went back.
 std::optional<QString> MainWindow::askAlignment() {
-  QStringList choices = {tr("their beginnings: all of both")};
+  QStringList choices = {tr("all of both, from their beginnings")};
   for (const auto& event : document_->view().names().events) choices.push_back(QString::fromStdString(event->name));
   bool is_chosen = false;
-  const QString chosen = QInputDialog::getItem(this, tr("Compare"), tr("Compare both from the first record of"),
-                                               choices, 0, false, &is_chosen);
+  const QString chosen =
+      QInputDialog::getItem(this, tr("Compare"), tr("All of both, or both from their first record of an event"),
+                            choices, 0, false, &is_chosen);
   if (!is_chosen) return std::nullopt;
   return chosen == choices.front() ? QString() : chosen;
 }

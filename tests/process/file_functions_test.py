@@ -108,6 +108,19 @@ class FileFunctions(Traced):
             self.assertIn("`unused` at the entry of `pick`", self.refused(program, f"p:pick {program}:pick unused"))
             self.assertIn("the compiler has changed what callers of `pick` pass", self.refused(program, "p:pick changed:pick unused"))
 
+    def test_a_glob_means_the_default_version_and_names_with_operator(self):
+        libc = next(line.split()[-1] for line in open("/proc/self/maps") if line.rstrip().endswith("/libc.so.6"))
+        alone, globbed = (subprocess.run([KEVTRACE, "explain", "--only=listing", "-e", f"p:e {libc}:pthread_cond_signa{end}", "/bin/true"], capture_output=True, text=True, timeout=60).stdout
+                          for end in ("l", "?"))
+        self.assertRegex(alone, r":0x[0-9a-f]+")
+        self.assertEqual(globbed, alone)
+        with tempfile.TemporaryDirectory() as folder:
+            source, program = os.path.join(folder, "c.c"), os.path.join(folder, "c")
+            with open(source, "w") as out:
+                out.write("__attribute__((noinline, noipa)) int cooperator_one(int n) { return n; }\nint main(int argc, char** argv) { (void)argv; return cooperator_one(argc) == 0; }\n")
+            subprocess.run(["gcc", "-O1", "-w", "-o", program, source], check=True)
+            self.assertIn("cooperator_one: hits 1 ", self.traced(program, "-e", f"p {program}:cooperator_*").stderr)
+
     def test_a_glob_means_all_functions_of_one_name(self):
         source = "static __attribute__((noinline, noipa)) int helper(int n) { return n + %d; }\n"
         with tempfile.TemporaryDirectory() as folder:

@@ -40,8 +40,8 @@ constexpr const char* kSteps[kSchemaVersion][4] = {
      "'UTC'), 'UTC') ORDER BY (step, host, session, table, at)"},
     {"CREATE TABLE IF NOT EXISTS {}.kevt_symbols (host String, session String, process Int32, address UInt64, size "
      "UInt64, name String, module String) ENGINE = ReplacingMergeTree() ORDER BY (host, session, process, address)",
-     "CREATE TABLE IF NOT EXISTS {}.kevt_clock_bounds (sent String, received String, most Int64, messages UInt64, at "
-     "Int64) ENGINE = ReplacingMergeTree(at) ORDER BY (sent, received)"},
+     "CREATE TABLE IF NOT EXISTS {}.kevt_clock_bounds (sent String, received String, events String, most Int64, "
+     "messages UInt64, at Int64) ENGINE = ReplacingMergeTree(at) ORDER BY (sent, received, events)"},
 };
 
 // Columns that tables got later. 18.16 knows no ADD COLUMN IF NOT EXISTS.
@@ -221,9 +221,12 @@ Result<void> put_session(Server& server, const Session& session) {
 Result<void> put_symbols(Server& server, const Session& session, const record::Metadata& metadata) {
   std::vector<std::uint8_t> rows;
   RowWriter row(rows);
+  // Of several processes one address means something else in each: of all together only the kernel's are told.
+  const bool has_several = metadata.processes.size() > 1;
   const auto put = [&](std::int32_t process, const record::Symbols& symbols) {
     for (const record::Symbol* one : symbols.all()) {
-      if (one->is_listed) continue;  // of a whole kernel
+      const bool is_of_kernel = one->address >> 63 != 0;
+      if (one->is_listed || (has_several && process == 0 && !is_of_kernel)) continue;
       row.text(session.host);
       row.text(session.id);
       row.number(process);
@@ -234,7 +237,7 @@ Result<void> put_symbols(Server& server, const Session& session, const record::M
     }
   };
   put(0, metadata.symbols);
-  if (metadata.processes.size() > 1)
+  if (has_several)
     for (const auto& [pid, process] : metadata.processes) put(pid, process.symbols);
   return put_rows(server, "kevt_symbols", "host, session, process, address, size, name, module", rows);
 }

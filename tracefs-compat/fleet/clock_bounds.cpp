@@ -14,9 +14,8 @@
 namespace kevt::fleet {
 namespace {
 
-constexpr const char* kBoundColumns = "sent, received, most, messages, at";
-constexpr std::int64_t kFarthestNs = 400ll * 86'400 * 1'000'000'000;  // a bound of more says nothing
-constexpr std::int64_t kNone = std::int64_t{1} << 61;                 // of a distance: there is no bound
+constexpr const char* kBoundColumns = "sent, received, events, most, messages, at";
+constexpr std::int64_t kNone = std::int64_t{1} << 61;  // of a distance: there is no bound
 
 ClockBound read_bound(RowReader& rows) {
   ClockBound one;
@@ -62,7 +61,8 @@ class Distances {
         if (at(s, f) < kNone) most = std::min(most, x[f] + at(s, f));
       }
       const bool is_between = least > -kNone && most < kNone;
-      x[s] = is_between ? least + (most - least) / 2 : std::max(least, std::min<std::int64_t>(most, 0));
+      const std::int64_t open = std::max(least, std::min<std::int64_t>(most, 0));
+      x[s] = std::clamp(is_between ? least + (most - least) / 2 : open, -kNone, kNone);
     }
     return x;
   }
@@ -109,10 +109,14 @@ class Nodes {
   std::vector<Edge> used_;
 };
 
-Distances distances_of(std::span<const OwnClock> clocks, const Nodes& nodes) {
+enum class Drift : std::uint8_t { Left, Counted };
+
+// With the drift counted, bounds between two clocks are wider by how far both went meanwhile.
+Distances distances_of(std::span<const OwnClock> clocks, const Nodes& nodes, Drift drift) {
   Distances distances(nodes.count() + 1);
   for (const Nodes::Edge& one : nodes.edges()) {
-    const std::int64_t wider = sum(clocks[nodes.clock(one.sent)].drift_ns, clocks[nodes.clock(one.received)].drift_ns);
+    const std::int64_t both = sum(clocks[nodes.clock(one.sent)].drift_ns, clocks[nodes.clock(one.received)].drift_ns);
+    const std::int64_t wider = drift == Drift::Counted ? both : 0;
     distances.bound(one.sent, one.received, sum(one.most_ns, std::clamp<std::int64_t>(wider, 0, kFarthestNs)));
   }
   for (std::size_t node = 1; node <= nodes.count(); ++node) {
@@ -147,13 +151,14 @@ std::optional<std::int64_t> worst_pair(const FittedClocks& fitted, const Nodes& 
 
 }  // namespace
 
-Result<void> put_clock_bounds(Server& server, const std::vector<ClockBound>& bounds) {
+Result<void> put_clock_bounds(Server& server, std::string_view events, const std::vector<ClockBound>& bounds) {
   std::vector<std::uint8_t> rows;
   RowWriter row(rows);
   const std::int64_t now = utc_ns();
   for (const ClockBound& one : bounds) {
     row.text(one.sent);
     row.text(one.received);
+    row.text(events);
     row.number(one.most_ns);
     row.number(one.messages);
     row.number(now);
@@ -161,15 +166,20 @@ Result<void> put_clock_bounds(Server& server, const std::vector<ClockBound>& bou
   return put_rows(server, "kevt_clock_bounds", kBoundColumns, rows);
 }
 
+Result<void> forget_clock_bounds(Server& server) {
+  return server.tell(fmt::format("TRUNCATE TABLE {}.kevt_clock_bounds", server.database()));
+}
+
 Result<std::vector<ClockBound>> find_clock_bounds(Server& server, std::span<const std::string> recordings) {
   if (recordings.size() < 2 || recordings.size() > kMostTied) return {};
   std::string ids;
   for (const std::string& one : recordings) ids += (ids.empty() ? "" : ", ") + sql_text(one);
-  return rows_of(server,
-                 fmt::format("SELECT sent, received, most, messages FROM {}.kevt_clock_bounds FINAL WHERE sent IN ({}) "
-                             "AND received IN ({}) FORMAT RowBinary",
-                             server.database(), ids, ids),
-                 &read_bound);
+  return rows_of(
+      server,
+      fmt::format("SELECT sent, received, min(most), sum(messages) FROM {}.kevt_clock_bounds FINAL WHERE sent IN "
+                  "({}) AND received IN ({}) GROUP BY sent, received FORMAT RowBinary",
+                  server.database(), ids, ids),
+      &read_bound);
 }
 
 FittedClocks fit_clocks(std::span<const OwnClock> clocks, std::span<const ClockBound> bounds) {
@@ -178,10 +188,14 @@ FittedClocks fit_clocks(std::span<const OwnClock> clocks, std::span<const ClockB
   const Nodes nodes(clocks, bounds);
   out.bounds = nodes.edges().size();
   if (out.bounds == 0 || nodes.count() > kMostTied) return out;
-  Distances distances = distances_of(clocks, nodes);
+  // Shifts by what messages say alone, so that none is shown as received before it is sent; errors with the drift.
+  Distances strict = distances_of(clocks, nodes, Drift::Left), distances = distances_of(clocks, nodes, Drift::Counted);
+  const bool is_strict = strict.close();
   out.contradicts = !distances.close();
   if (out.contradicts) return out;
-  const std::vector<std::int64_t> x = distances.values();
+  const std::vector<std::int64_t> x = (is_strict ? strict : distances).values();
+  out.contradicts = std::ranges::any_of(x, [](std::int64_t one) { return one > kFarthestNs || one < -kFarthestNs; });
+  if (out.contradicts) return out;
   for (std::size_t node = 1; node <= nodes.count(); ++node)
     out.fits[nodes.clock(node)] = {.shift_ns = x[node], .error_ns = distances.error(node, 0, x)};
   out.apart_ns = worst_pair(out, nodes, distances, x);

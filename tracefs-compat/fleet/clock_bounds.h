@@ -12,6 +12,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "common/error.h"
@@ -27,8 +28,13 @@ struct ClockBound {
   std::uint64_t messages = 0;  // that were matched
 };
 
-// A bound that was found again replaces the one before.
-Result<void> put_clock_bounds(Server& server, const std::vector<ClockBound>& bounds);
+// A bound of more says nothing.
+inline constexpr std::int64_t kFarthestNs = 400ll * 86'400 * 1'000'000'000;
+
+// `events` names the two ends: what these events said before is replaced, what others said stays.
+Result<void> put_clock_bounds(Server& server, std::string_view events, const std::vector<ClockBound>& bounds);
+// All of the database.
+Result<void> forget_clock_bounds(Server& server);
 // Those between two of these recordings; none where there are more than kMostTied.
 Result<std::vector<ClockBound>> find_clock_bounds(Server& server, std::span<const std::string> recordings);
 inline constexpr std::size_t kMostTied = 1024;  // the work grows with its third power

@@ -15,12 +15,13 @@
 namespace kevt::fleet {
 namespace {
 
-constexpr std::size_t kMostSent = 1 << 22;
+constexpr std::size_t kMostSent = 1 << 22, kLongestKey = 128;
 constexpr std::uint32_t kRowsOfPage = 65'536;
 
 // Numbers of one value are equal whatever their size; no text is equal to a number.
 std::optional<std::string> key_of(const record::Value& value) {
-  if (value.kind == record::Value::Kind::Text) return "t" + std::string(value.text);
+  if (value.kind == record::Value::Kind::Text)
+    return value.text.size() <= kLongestKey ? std::optional("t" + std::string(value.text)) : std::nullopt;
   if (!value.is_integer()) return std::nullopt;
   return fmt::format("n{}", value.number);
 }

@@ -24,8 +24,8 @@ struct Messages {
   std::uint64_t repeated = 0;            // values that were sent more than once: nobody knows which was received
   std::vector<ClockBound> bounds;        // one for each two recordings and direction
 };
-// Reads the records of both events. An error, too, where no recording has such an event or field, or where more than
-// 4,194,304 values were sent.
+// Reads the records of both events; texts of more than 128 bytes say nothing. An error, too, where no recording has
+// such an event or field, or where more than 4,194,304 values were sent.
 Result<Messages> match_messages(const Meant& meant, const MessageEnd& sent, const MessageEnd& received);
 
 }  // namespace kevt::fleet

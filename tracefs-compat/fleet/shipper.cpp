@@ -208,8 +208,9 @@ Result<void> Shipper::begin_session() {
   KEVT_TRY(look_for_others());
   KEVT_TRY(server_->stop_queries(query_ids(session_)));
   const auto knows_tokens = server_->knows_tokens();  // who may not ask goes without
-  tokens_ = knows_tokens && *knows_tokens ? Tokens::Known : Tokens::Unknown;
-  own_token_ = random_id();
+  const std::string own = random_id();
+  tokens_ = knows_tokens && *knows_tokens && !own.empty() ? Tokens::Known : Tokens::Unknown;
+  own_token_ = fmt::format("{}-{}", session_.id, own);
   next_rollups_ = 0;
   if (is_known_) {
     const Address this_one{.servers = {}, .database = {}, .hosts = session_.host, .session = session_.id};

@@ -12,6 +12,7 @@
 #include <iterator>
 #include <span>
 #include <string>
+#include <string_view>
 #include <utility>
 
 #include "common/unique_fd.h"
@@ -71,13 +72,18 @@ class RuleWriter {
   std::vector<kevt_stack_rule> rules_;
 };
 
+// Memory that may be written in one place and run in another: .NET's memfd `doublemapper`, shared memory.
+bool is_shared_memory(std::string_view path) {
+  return path.starts_with("/memfd:") || path.starts_with("/dev/zero") || path.starts_with("/SYSV");
+}
+
 // V8 maps its builtins once more, near the code that it makes: a part of a file, which libdw would take for its
 // beginning.
 std::vector<Mapping> second_copies(const std::vector<Mapping>& maps) {
   std::vector<Mapping> copies;
   for (const LoadedObject& object : loaded_objects(maps)) {
-    const bool is_agent = object.path.starts_with("/memfd:");
-    if (object.ranges.front().offset.value == 0 || is_agent) continue;
+    const bool is_agent = object.path.starts_with("/memfd:kevtrace");
+    if (is_agent || (object.ranges.front().offset.value == 0 && !is_shared_memory(object.path))) continue;
     std::ranges::copy_if(object.ranges, std::back_inserter(copies), &Mapping::executable);
   }
   return copies;

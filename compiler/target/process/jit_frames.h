@@ -1,5 +1,5 @@
-// JitFrames: where callers are found in code of JIT compilers, which lies in memory without a file or is a second copy
-// of a part of one, as rules (common/abi/hit_stack.h). docs/adr/0046.
+// JitFrames: where callers are found in code of JIT compilers, which lies in memory without a file, in shared memory,
+// or is a second copy of a part of a file, as rules (common/abi/hit_stack.h). docs/adr/0046.
 //
 //   fib    push %rbp; mov %rsp, %rbp; …    its caller's frame lies at %rbp + 16: JIT compilers keep frame pointers
 //   entry  here a probe stands             the return address lies on top

@@ -109,6 +109,23 @@ TEST_F(JitFramesTest, ASecondCopyOfAPartOfAFileIsSuchCode) {
   munmap(copy, kPage);
 }
 
+// As .NET's: written in one place, run in another. The agent's own is none.
+TEST_F(JitFramesTest, SharedMemoryIsSuchCodeButTheAgents) {
+  for (const auto& [name, rule] :
+       {std::pair("doublemapper", std::uint64_t{KEVT_STACK_BY_FRAME_POINTER}), {"kevtrace", kNone}}) {
+    const int file = memfd_create(name, MFD_CLOEXEC);
+    ASSERT_EQ(ftruncate(file, 2 * kPage), 0);
+    for (const off_t offset : {off_t{0}, static_cast<off_t>(kPage)}) {
+      void* const code_of_it = mmap(nullptr, kPage, PROT_READ | PROT_EXEC, MAP_SHARED, file, offset);
+      ASSERT_NE(code_of_it, MAP_FAILED);
+      look();
+      EXPECT_EQ(frames.rule_at(reinterpret_cast<std::uint64_t>(code_of_it) + 8), rule) << name << " " << offset;
+      munmap(code_of_it, kPage);
+    }
+    close(file);
+  }
+}
+
 // In a probed function of the JIT's; called by code of this file; by the JIT's code; by a trampoline; by this file.
 TEST_F(JitFramesTest, StacksGoThroughIt) {
   const std::uint8_t trampoline[] = {0x48, 0x83, 0xec, 0x08, 0xff, 0xd1, 0x48, 0x83, 0xc4, 0x08, 0xc3};

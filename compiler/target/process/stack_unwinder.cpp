@@ -20,6 +20,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <unordered_set>
@@ -96,7 +97,7 @@ std::span<const std::uint8_t> own_vdso() {
 
 bool is_vdso(std::string_view module) { return module.starts_with("[vdso: "); }
 // Whether a module's name is a file's. The agent's code lies in memory without a file (memfd).
-bool is_file(const char* module) { return module && std::strncmp(module, "/memfd:", 7) != 0; }
+bool is_file(const char* module) { return module && std::strncmp(module, "/memfd:kevtrace", 15) != 0; }
 
 }  // namespace
 
@@ -119,6 +120,7 @@ struct StackUnwinder::State {
   Files files;  // must outlive `dwfl`
   Dwfl* dwfl = nullptr;
   JitFrames jit;
+  std::vector<Mapping> code;  // executable, ascending, as the map had it when the modules were made
   StackSample sample;
   Position at;
   std::vector<std::uint64_t> frames;
@@ -268,6 +270,8 @@ Result<void> StackUnwinder::State::load() {
   }
   if (dwfl) dwfl_end(dwfl);
   dwfl = fresh;
+  code.clear();
+  std::ranges::copy_if(maps, std::back_inserter(code), &Mapping::executable);
   if (files.by_address != opened.by_address) ++version;  // `opened`: the former ones
   std::erase_if(rows, [this](const auto& of_file) {
     const auto is_of = [&](const auto& one) { return one.second == of_file.first; };
@@ -277,6 +281,8 @@ Result<void> StackUnwinder::State::load() {
 }
 
 bool StackUnwinder::State::is_code_of_a_file(std::uint64_t address) const {
+  const auto after = std::ranges::upper_bound(code, RemoteAddr{address}, {}, &Mapping::start);
+  if (after == code.begin() || !std::prev(after)->contains({address})) return false;
   Dwfl_Module* module = dwfl_addrmodule(dwfl, address);
   if (!module) return false;
   const char* name = dwfl_module_info(module, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr, nullptr);

@@ -147,22 +147,21 @@ std::expected<Symbols, LookupError> globbed_symbols(const ElfImage& image, const
     if (may_be_mangled(symbol.name) && matches.may_match_in(symbol.name))
       matches.consider(symbol.name, qualified_name(source_name(symbol.name)));
   }
-  const std::vector<std::string> names = matches.take();
-  std::map<std::uint64_t, const ElfSymbol*> by_address;
-  for (const ElfSymbol& symbol : image.symbols()) {  // several may have one name
-    const bool can_be_probed = symbol.kind == SymbolKind::Function && std::ranges::binary_search(names, symbol.name) &&
-                               image.file_offset(symbol.address) && image.is_executable(symbol.address) &&
-                               !(question.asks_for_arguments && has_other_arguments(symbol.name));
-    if (!can_be_probed) continue;
-    const auto [at, is_new] = by_address.try_emplace(symbol.address.value, &symbol);
-    if (!is_new && is_better_name(symbol.name, at->second->name)) at->second = &symbol;
-  }
+  std::map<std::uint64_t, ElfSymbol> by_address;
+  for (const std::string& name : matches.take())
+    for (const ElfSymbol& symbol : image.find_functions(name)) {  // several may have one name; of versions the default
+      const bool can_be_probed = symbol.kind == SymbolKind::Function && image.file_offset(symbol.address) &&
+                                 !(question.asks_for_arguments && has_other_arguments(symbol.name));
+      if (!can_be_probed) continue;
+      const auto [at, is_new] = by_address.try_emplace(symbol.address.value, symbol);
+      if (!is_new && is_better_name(symbol.name, at->second.name)) at->second = symbol;
+    }
   if (by_address.empty()) return std::unexpected(LookupError{.why = "no function that can be probed matches"});
   if (by_address.size() > kMostGlobbed)
     return std::unexpected(
         LookupError{.why = fmt::format("it matches {} functions; {} are the most", by_address.size(), kMostGlobbed)});
   Symbols found;
-  for (const auto& [_, symbol] : by_address) found.push_back(*symbol);
+  for (const auto& [_, symbol] : by_address) found.push_back(symbol);
   return found;
 }
 
