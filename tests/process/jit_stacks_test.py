@@ -5,6 +5,7 @@ import re
 import shutil
 import signal
 import subprocess
+import time
 
 from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main
 
@@ -85,15 +86,18 @@ class JitStacks(ProcessTest):
         self.assertEqual(re.findall(r"hitcount: +(\d+)", out + err), [str(ROUNDS)], out + err)
 
     def names_in_stacks(self, process, names):
-        """The first stack with all these functions of the JIT's, in this order. A name may come a tenth of a second late."""
-        done = subprocess.run([KEVTRACE, "run", "--pid", str(process.pid), "-e", "p:open libc:open64", "--stack", "-c", "2000", "-d", "3"],
-                              capture_output=True, text=True, timeout=100)
-        self.assertEqual(done.returncode, 0, done.stderr)
+        """The first stack with all these functions of the JIT's, in this order. Names of code that is just being made come
+        late: it is asked again then."""
         wanted = [f"{name} [jit]" for name in names]
-        for stack in stacks_of(done.stdout, "open"):
-            if [one for one in stack if one in wanted] == wanted:
-                return stack
-        self.fail(f"no stack has {wanted}: {done.stdout[:3000]}")
+        until = time.monotonic() + 100
+        while True:
+            done = subprocess.run([KEVTRACE, "run", "--pid", str(process.pid), "-e", "p:open libc:open64", "--stack", "-c", "2000", "-d", "3"],
+                                  capture_output=True, text=True, timeout=100)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            for stack in stacks_of(done.stdout, "open"):
+                if [one for one in stack if one in wanted] == wanted:
+                    return stack
+            self.assertLess(time.monotonic(), until, f"no stack has {wanted}: {done.stdout[:3000]}")
 
     PYTHON = """import os
 def leaf():
