@@ -341,8 +341,12 @@ void Run::print_summary() const {
   }
   trace_.print_accounts();
   if (options_.follow) report_.status(fmt::format("followed {} programs through exec", processes_.followed()));
-  if (const std::size_t count = processes_.let_pass(); count > 0)
+  const inproc::ExecFollower::Untraced untraced = processes_.untraced();
+  if (const std::size_t count = untraced.without_descriptor; count > 0)
     report_.error(fmt::format("{} programs ran untraced: no file descriptor was left (ulimit -n)", count));
+  if (const std::size_t count = untraced.without_answer; count > 0)
+    report_.error(
+        fmt::format("{} programs ran untraced: their exec had no answer in time (the machine is busy)", count));
 }
 
 int Run::exit_status() const {

@@ -329,6 +329,7 @@ typedef struct kevt_session {
   uint64_t library_reports;              /* atomic: how often libraries came or went */
   uint64_t shard_users[KEVT_MAX_SHARDS]; /* pid << 32 | tid of the only writer; one that is dead leaves its shard */
   kevt_exec_ask execs[KEVT_EXEC_ASKS];
+  uint64_t execs_unanswered; /* atomic: execs that went on without an answer */
 } kevt_session;
 /* In a shard's user: pid and tid are of a PID namespace of their own; elsewhere they name another thread, or none. */
 #define KEVT_USER_ELSEWHERE (1ull << 63)

@@ -8,7 +8,9 @@
 enum { NR_ACCESS = 21, NR_EXECVE = 59, NR_GETTID = 186 };
 enum { X_OK_ = 1 };
 
-static kevt_exec_ask* claim(kevt_session* session) {
+enum { MOST_LOOKS = 1000 };
+
+static kevt_exec_ask* try_to_claim(kevt_session* session) {
   for (int i = 0; i < KEVT_EXEC_ASKS; i++) {
     uint32_t free = KEVT_EXEC_FREE;
     if (__atomic_compare_exchange_n(&session->execs[i].state, &free, KEVT_EXEC_CLAIMED, 0, __ATOMIC_ACQ_REL,
@@ -18,23 +20,43 @@ static kevt_exec_ask* claim(kevt_session* session) {
   return 0;
 }
 
-/* Sets `state` and waits for the controller to set another one. */
-static void set_and_wait(kevt_exec_ask* ask, uint32_t state, uint64_t controller) {
-  __atomic_store_n(&ask->state, state, __ATOMIC_RELEASE);
+/* Waits for the controller, or another thread, to change the ask's state; 0: it stays as it is. */
+static int await_change(const kevt_exec_ask* ask, uint32_t state, uint64_t controller) {
   const kevt_question question = {&ask->state, state, 0, 0};
-  kevt_await_answer(&question, controller);
+  return kevt_await_answer(&question, controller);
+}
+
+/* More threads may be about to exec than there are asks: the others wait for one that becomes free.  0: none did. */
+static kevt_exec_ask* claim(kevt_session* session, uint32_t tid, uint64_t controller) {
+  for (int looks = 0; looks < MOST_LOOKS; looks++) {
+    kevt_exec_ask* const mine = try_to_claim(session);
+    if (mine) return mine;
+    const kevt_exec_ask* const other = &session->execs[(tid + (uint32_t)looks) % KEVT_EXEC_ASKS];
+    const uint32_t state = __atomic_load_n(&other->state, __ATOMIC_ACQUIRE);
+    if (state != KEVT_EXEC_FREE && !await_change(other, state, controller)) break;
+  }
+  return 0;
+}
+
+/* Sets `state` and waits for the controller to set another one; 0: it did not. */
+static int set_and_wait(kevt_exec_ask* ask, uint32_t state, uint64_t controller) {
+  __atomic_store_n(&ask->state, state, __ATOMIC_RELEASE);
+  return await_change(ask, state, controller);
 }
 
 int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment) {
   const kevt_tables* tables = kevt_state();
   const uint64_t controller = __atomic_load_n(&tables->follower, __ATOMIC_ACQUIRE);
   /* Shells try one folder of PATH after the other: the controller is not asked where there is no program. */
-  kevt_exec_ask* ask = 0;
-  if (controller && kevt_own_syscall(NR_ACCESS, path, X_OK_, 0, 0) == 0) ask = claim((kevt_session*)tables->session);
-  if (!ask) return kevt_syscall(NR_EXECVE, path, arguments, environment, 0);
-  ask->tid = (uint32_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0);
-  set_and_wait(ask, KEVT_EXEC_ASKED, controller);
+  if (!controller || kevt_own_syscall(NR_ACCESS, path, X_OK_, 0, 0) != 0)
+    return kevt_syscall(NR_EXECVE, path, arguments, environment, 0);
+  kevt_session* const session = (kevt_session*)tables->session;
+  const uint32_t tid = (uint32_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0);
+  kevt_exec_ask* const ask = claim(session, tid, controller);
+  if (ask) ask->tid = tid;
+  if (!ask || !set_and_wait(ask, KEVT_EXEC_ASKED, controller))
+    __atomic_fetch_add(&session->execs_unanswered, 1, __ATOMIC_RELAXED);
   const int64_t result = kevt_syscall(NR_EXECVE, path, arguments, environment, 0);
-  set_and_wait(ask, KEVT_EXEC_FAILED, controller);
+  if (ask) set_and_wait(ask, KEVT_EXEC_FAILED, controller);
   return result;
 }

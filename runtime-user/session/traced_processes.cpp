@@ -130,7 +130,7 @@ void TracedProcesses::let_go_of_ended(engine::Tracing& tracing) {
       continue;
     }
     if (listener_.removed) listener_.removed(*process);
-    let_pass_ += process->runtime().let_pass();
+    untraced_ += process->runtime().untraced();
     ++taken_away_;
     process->keep_names();
     ended_.push_back(std::move(process));
@@ -195,9 +195,9 @@ bool TracedProcesses::is_any_alive() const {
   });
 }
 
-std::size_t TracedProcesses::let_pass() const {
-  std::size_t sum = let_pass_;
-  for (const auto& process : all_) sum += process->runtime().let_pass();
+inproc::ExecFollower::Untraced TracedProcesses::untraced() const {
+  inproc::ExecFollower::Untraced sum = untraced_;
+  for (const auto& process : all_) sum += process->runtime().untraced();
   return sum;
 }
 

@@ -78,7 +78,7 @@ class TracedProcesses {
   int end_of_command() const;
   std::size_t followed() const { return followed_; }
   std::size_t taken_away() const { return taken_away_; }
-  std::size_t let_pass() const;  // programs that could not be held and ran untraced
+  inproc::ExecFollower::Untraced untraced() const;
 
  private:
   void add(HeldProgram program);
@@ -104,7 +104,8 @@ class TracedProcesses {
   std::set<std::pair<int, std::uint64_t>> known_;  // processes that were looked at: pid, and when they began
   std::chrono::steady_clock::time_point looked_;   // for chosen ones
   std::set<std::string> told_;                     // refusals in followed programs that were reported, each once
-  std::size_t followed_ = 0, taken_away_ = 0, let_pass_ = 0;
+  std::size_t followed_ = 0, taken_away_ = 0;
+  inproc::ExecFollower::Untraced untraced_;
   bool keeps_names_ = false;
 };
 

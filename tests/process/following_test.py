@@ -61,6 +61,17 @@ class Following(ProcessTest):
         self.assertEqual(len(traced.records("begun")), 1 + 20)
         self.assert_none_lost(traced)
 
+    def test_many_at_once(self):
+        """More threads exec at the same time than may ask at the same time."""
+        go = self.path("go")
+        os.mkfifo(go)
+        script = f"""exec 3<>{go}
+                     i=0; while [ $i -lt 64 ]; do (read line <&3; exec /bin/true) & i=$((i+1)); done
+                     printf '%64s' | tr ' ' '\\n' >&3; wait"""
+        traced = self.follow([SHELL, "-c", script], MAINS)
+        self.assertEqual(len(traced.records("begun")), 1 + 64 + 1)
+        self.assert_none_lost(traced)
+
     def test_any_number_of_programs(self):
         """Those that have ended take no descriptors, and their hits are counted."""
         script = "i=0; while [ $i -lt 250 ]; do /bin/true; i=$((i+1)); done"

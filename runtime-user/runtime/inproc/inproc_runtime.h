@@ -81,7 +81,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   // Programs that the target or its forked children have become by exec (SessionOptions::follows_exec). Each is held
   // right after exec, until adopt() or the end of its Tracee. The first may be what the target itself has become.
   std::vector<Tracee> followed() { return follower_.look(); }
-  std::size_t let_pass() const { return follower_.let_pass(); }
+  ExecFollower::Untraced untraced() const { return follower_.untraced(); }
   // The target has become another program, which another runtime traces: this runtime leaves it alone.
   void give_up();
   // Disarms everything, gives text, signals and return addresses back and unmaps what is ours; the target runs on as if

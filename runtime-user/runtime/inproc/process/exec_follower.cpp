@@ -36,7 +36,7 @@ namespace kevt::inproc {
 namespace {
 
 constexpr std::size_t kMostAwaited = std::size_t{2} * KEVT_EXEC_ASKS;
-constexpr std::chrono::milliseconds kUntilAsleep{500};  // from the question to the futex, where CPUs are busy
+constexpr std::chrono::seconds kUntilAsleep{5};  // from the question to the futex, where CPUs are busy; it waits 10 s
 constexpr std::chrono::seconds kUntilExpired{2};
 
 bool is_exec(const ThreadReport& report) { return !report.ended() && report.event() == PTRACE_EVENT_EXEC; }
@@ -78,6 +78,8 @@ void ExecFollower::take_up(std::uint32_t ask, pid_t tid, Clock::duration age) {
     const pid_t process = proc::process_of(tid);
     if (process && awaited_.size() < kMostAwaited && ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) == 0)
       awaited_.push_back({tid, process, ask});
+  } else if (asker == Asker::Unclear) {
+    ++unseen_;
   }
   set(ask, KEVT_EXEC_READY);
 }
@@ -148,10 +150,15 @@ void ExecFollower::answer(Whose whose) {
       became_.push_back(std::move(*tracee));
     } else {
       ptrace(PTRACE_DETACH, awaited.process, 0, 0);
-      ++let_pass_;
+      ++without_descriptor_;
     }
     return true;
   });
+}
+
+ExecFollower::Untraced ExecFollower::untraced() const {
+  const std::uint64_t unanswered = __atomic_load_n(&memory_.session().execs_unanswered, __ATOMIC_RELAXED);
+  return {.without_descriptor = without_descriptor_, .without_answer = unseen_ + unanswered};
 }
 
 void ExecFollower::end() {

@@ -29,8 +29,17 @@ class ExecFollower {
   void answer_others() { answer(Whose::Others); }
   // Whether a thread has asked whose exec has no outcome yet, or a program waits for look().
   bool is_awaiting() const { return !awaited_.empty() || !became_.empty(); }
-  // Programs that could not be held (no descriptor was left) and run untraced.
-  std::size_t let_pass() const { return let_pass_; }
+  // Programs that run untraced since they could not be held: no descriptor was left for them; or the thread that asked
+  // had no answer in time, or was not seen to wait for one. Hostile processes of the session may add to the latter.
+  struct Untraced {
+    std::size_t without_descriptor = 0, without_answer = 0;
+    Untraced& operator+=(const Untraced& other) {
+      without_descriptor += other.without_descriptor;
+      without_answer += other.without_answer;
+      return *this;
+    }
+  };
+  Untraced untraced() const;
   // From now on no thread asks, and every thread that waits goes on.
   void end();
 
@@ -66,7 +75,7 @@ class ExecFollower {
   std::array<Found, KEVT_EXEC_ASKS> found_;
   std::vector<Awaited> awaited_;
   std::vector<Tracee> became_;  // not handed out yet
-  std::size_t let_pass_ = 0;
+  std::size_t without_descriptor_ = 0, unseen_ = 0;
   bool begun_ = false;
 };
 
