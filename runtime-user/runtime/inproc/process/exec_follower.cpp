@@ -54,6 +54,13 @@ void ExecFollower::set(std::uint32_t ask, std::uint32_t state) const {
   syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
+// Only if the ask is as it was seen: a thread that was slow may ask by now.
+void ExecFollower::free(std::uint32_t ask, std::uint32_t seen) const {
+  std::uint32_t& word = memory_.session().execs[ask].state;
+  if (__atomic_compare_exchange_n(&word, &seen, KEVT_EXEC_FREE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+    syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
+}
+
 // Told by what the kernel says the thread is doing: `/proc/TID/syscall`, "202 0x6f00…f04 0x0 0x2 …", or "running".
 ExecFollower::Asker ExecFollower::asker_of(std::uint32_t ask, pid_t tid) const {
   if (tid <= 1 || !proc::process_of(tid)) return Asker::Forged;
@@ -116,8 +123,9 @@ ExecFollower::Step ExecFollower::advance(const Awaited& awaited) const {
 
 void ExecFollower::look_at(std::uint32_t ask, Clock::time_point now, Whose whose) {
   const kevt_exec_ask& there = memory_.session().execs[ask];
-  const kevt_exec_ask seen = {.tid = __atomic_load_n(&there.tid, __ATOMIC_ACQUIRE),
-                              .state = __atomic_load_n(&there.state, __ATOMIC_ACQUIRE)};
+  // In the order opposite to the thread's: the tid is that of who asks, not of who asked before.
+  const std::uint32_t state = __atomic_load_n(&there.state, __ATOMIC_ACQUIRE);
+  const kevt_exec_ask seen = {.tid = __atomic_load_n(&there.tid, __ATOMIC_ACQUIRE), .state = state};
   Found& found = found_[ask];
   if (seen.tid != found.ask.tid || seen.state != found.ask.state) found = {seen, now};
   const bool is_awaited = std::ranges::find(awaited_, ask, &Awaited::ask) != awaited_.end();
@@ -128,7 +136,7 @@ void ExecFollower::look_at(std::uint32_t ask, Clock::time_point now, Whose whose
     let_go_of(ask);
     return set(ask, KEVT_EXEC_FREE);
   }
-  if (seen.state != KEVT_EXEC_FREE && !is_awaited && now - found.since > kUntilExpired) set(ask, KEVT_EXEC_FREE);
+  if (seen.state != KEVT_EXEC_FREE && !is_awaited && now - found.since > kUntilExpired) free(ask, seen.state);
 }
 
 std::vector<Tracee> ExecFollower::look() {

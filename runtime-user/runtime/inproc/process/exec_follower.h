@@ -69,6 +69,7 @@ class ExecFollower {
   Step advance(const Awaited& awaited) const;
   int kinds_for(pid_t tid) const;
   void set(std::uint32_t ask, std::uint32_t state) const;
+  void free(std::uint32_t ask, std::uint32_t seen) const;
 
   SessionMemory& memory_;
   pid_t own_;
