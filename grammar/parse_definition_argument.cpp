@@ -97,6 +97,8 @@ void ArgumentParser::generate_name(std::string_view body) {
   const std::string_view expression = body.substr(0, body.find(':'));
   const bool named = has(Feature::NamedByExpression) && is_good_name(expression);
   arg_.name = named ? std::string(expression) : "arg" + std::to_string(index_ + 1);
+  const bool is_id = expression == "$trace_id" || expression == "$span_id";
+  if (is_id && line_.dialect.has_own_forms()) arg_.name = expression.substr(1);
 }
 
 bool ArgumentParser::take_name(const ArgumentPieces& pieces, const std::vector<model::FetchArg>& earlier) {

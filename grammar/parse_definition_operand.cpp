@@ -72,6 +72,11 @@ bool ArgumentParser::take_variable(std::string_view name, std::uint32_t column) 
     arg_.expr.base = model::CommBase{};
     return true;
   }
+  if ((name == "trace_id" || name == "span_id") && line_.dialect.has_own_forms()) {
+    using Id = model::SpanIdBase::Id;
+    arg_.expr.base = model::SpanIdBase{.id = name == "trace_id" ? Id::Trace : Id::Span};
+    return true;
+  }
   if (name.starts_with("current") && has(Feature::CurrentTask)) return take_current(name, column);
   if (name.starts_with(kArg)) return take_argument(name.substr(kArg.size()), column);
   return base_mistake(diag::Kind::BadVar, column);

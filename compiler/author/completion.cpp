@@ -28,10 +28,16 @@ constexpr Word kBegins[] = {{"p:", "a place is reached"},
                             {"e:", "another event happens"},
                             {"f:", "a kernel function is entered or left"},
                             {"t:", "a tracepoint is passed"}};
-constexpr Word kVariables[] = {{"$retval", "what the function returned"}, {"$stack", "the stack pointer's value"},
-                               {"$stack0", "word N of the stack"},        {"$comm", "the task's name"},
-                               {"$arg1", "argument N of the function"},   {"$arg2", "argument N of the function"},
-                               {"$arg3", "argument N of the function"},   {"$arg4", "argument N of the function"}};
+constexpr Word kVariables[] = {{"$retval", "what the function returned"},
+                               {"$stack", "the stack pointer's value"},
+                               {"$stack0", "word N of the stack"},
+                               {"$comm", "the task's name"},
+                               {"$trace_id", "the trace that the thread works for (OpenTelemetry)"},
+                               {"$span_id", "the span that it works for"},
+                               {"$arg1", "argument N of the function"},
+                               {"$arg2", "argument N of the function"},
+                               {"$arg3", "argument N of the function"},
+                               {"$arg4", "argument N of the function"}};
 constexpr Word kTypes[] = {
 #define KEVT_TYPE(name, kind, bytes, where, note, ...) {name, note},
 #include "compiler/model/type.def"

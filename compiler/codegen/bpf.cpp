@@ -159,7 +159,13 @@ std::uint64_t pattern_steps(const ir::Program& program, const ir::Condition& c) 
 }  // namespace
 
 std::string bpf_refusal(const ir::Program& program) {
-  if (std::ranges::any_of(program.values, [](const ir::Value& value) { return value.op == ir::Op::Vector; }))
+  const auto has = [&](ir::Op op) {
+    return std::ranges::find(program.values, op, &ir::Value::op) != program.values.end();
+  };
+  if (has(ir::Op::ThreadLocal) || has(ir::Op::SpanContext))
+    return "a thread-local variable (`@NAME`, `$trace_id`, `$span_id`): one program runs for all processes, and each "
+           "process has the variable elsewhere";
+  if (has(ir::Op::Vector))
     return "a vector register (%xmm0 …, a floating point argument or return value): the kernel hands over "
            "general-purpose registers alone";
   std::uint64_t steps = 0;

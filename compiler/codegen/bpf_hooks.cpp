@@ -274,6 +274,10 @@ Value* BpfHooks::vector_word(llvm::IRBuilder<>&, std::uint32_t) {
   KEVT_ASSERT(!"bpf_refusal()");
   return nullptr;
 }
+Value* BpfHooks::thread_local_address(llvm::IRBuilder<>&, std::uint32_t) {
+  KEVT_ASSERT(!"bpf_refusal()");
+  return nullptr;
+}
 // The slot of an address in a user program's file holds the distance from the probed instruction.
 Value* BpfHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   Value* word = load(b, at(b, event_, layout_.slots_offset + 8ull * index), 64);

@@ -27,6 +27,7 @@ class BpfHooks final : public TargetHooks {
   llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) override;
   llvm::Value* vector_word(llvm::IRBuilder<>& b, std::uint32_t number) override;
   llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) override;
+  llvm::Value* thread_local_address(llvm::IRBuilder<>& b, std::uint32_t slot) override;
   llvm::Value* shared_cell(llvm::IRBuilder<>& b, std::uint32_t slot) override;
   llvm::Value* event_id(llvm::IRBuilder<>& b) override;
   llvm::Value* pid(llvm::IRBuilder<>& b) override;

@@ -289,7 +289,10 @@ Value* EventEmitter::integer(ir::ValueId id) {
       return value_constant(id);
     case Op::Slot:
       return hooks_.slot(b_, static_cast<std::uint32_t>(v.imm));
+    case Op::ThreadLocal:
+      return hooks_.thread_local_address(b_, static_cast<std::uint32_t>(v.imm));
     case Op::Load:
+    case Op::SpanContext:
     case Op::StackNumber:
       return loaded(id);
     case Op::Bits:

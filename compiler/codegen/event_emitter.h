@@ -32,6 +32,8 @@ class TargetHooks {
   // The low 64 bits of a vector register; called only for targets that do not refuse Op::Vector.
   virtual llvm::Value* vector_word(llvm::IRBuilder<>& b, std::uint32_t number) = 0;
   virtual llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) = 0;
+  // Op::ThreadLocal of that slot; called only for targets that do not refuse it.
+  virtual llvm::Value* thread_local_address(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
   // Where the word of a SharedCell slot lies.
   virtual llvm::Value* shared_cell(llvm::IRBuilder<>& b, std::uint32_t slot) = 0;
   virtual llvm::Value* event_id(llvm::IRBuilder<>& b) = 0;

@@ -38,6 +38,7 @@ void NativeEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
     b_.CreateStore(b_.CreateIsNotNull(number), memo.ok);
     return;
   }
+  if (value.op == Op::SpanContext) return fetch_span_context(id, memo);
   BasicBlock* readable = block("readable");
   BasicBlock* unreadable = block("unreadable");
   BasicBlock* skipped = block("skipped");
@@ -56,6 +57,24 @@ void NativeEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
   native_.count_fault(b_);
   b_.CreateBr(skipped);
   b_.SetInsertPoint(skipped);
+  b_.CreateStore(b_.getInt64(0), memo.value);
+  b_.CreateStore(b_.getFalse(), memo.ok);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+}
+
+// What is not there is no fault.
+void NativeEmitter::fetch_span_context(ir::ValueId id, const Memo& memo) {
+  const ir::Value& value = program_.values[id];
+  BasicBlock* readable = block("readable");
+  BasicBlock* absent = block("absent");
+  BasicBlock* done = block("published");
+  b_.CreateCondBr(is_ok(value.a), readable, absent);
+  b_.SetInsertPoint(readable);
+  b_.CreateStore(native_.span_context(b_, integer(value.a), absent), memo.value);
+  b_.CreateStore(b_.getTrue(), memo.ok);
+  b_.CreateBr(done);
+  b_.SetInsertPoint(absent);
   b_.CreateStore(b_.getInt64(0), memo.value);
   b_.CreateStore(b_.getFalse(), memo.ok);
   b_.CreateBr(done);

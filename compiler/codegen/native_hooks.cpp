@@ -21,6 +21,7 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
+#include <sys/auxv.h>
 
 #include <algorithm>
 #include <array>
@@ -28,6 +29,8 @@
 
 #include "common/abi/probe.h"
 #include "common/assert.h"
+#include "compiler/model/span_context.h"
+#include "compiler/model/thread_local.h"
 
 namespace kevt::codegen {
 
@@ -223,6 +226,66 @@ Value* NativeHooks::vector_word(llvm::IRBuilder<>& b, std::uint32_t number) {
 Value* NativeHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   return read(b, event_, offsetof(kevt_event, slots) + 8ull * index, 64);
 }
+
+// Bit 1 of AT_HWCAP2: the kernel lets programs read %fs by an instruction (Documentation/x86/x86_64/fsgs.rst).
+// Elsewhere the word at the thread pointer is its own address, as the ABI has it; in programs of Go it is ours.
+Value* NativeHooks::thread_pointer(llvm::IRBuilder<>& b) {
+  constexpr unsigned long kFsGsBase = 2;
+  const char* text = (getauxval(AT_HWCAP2) & kFsGsBase) != 0 ? "rdfsbase $0" : "movq %fs:0, $0";
+  auto* type = llvm::FunctionType::get(b.getInt64Ty(), {}, false);
+  return b.CreateCall(llvm::InlineAsm::get(type, text, "=r", true));
+}
+
+Value* NativeHooks::thread_local_address(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
+  Value* const word = slot(b, slot_index);
+  Value* const pointer = thread_pointer(b);
+  BasicBlock* const fixed = block("in_static_block");
+  BasicBlock* const dynamic = block("in_dtv");
+  BasicBlock* const counted = block("in_modules");
+  BasicBlock* const made = block("has_block");
+  BasicBlock* const missing = block("no_block");
+  BasicBlock* const done = block("thread_local");
+  expect(b.CreateCondBr(b.CreateICmpSLT(word, b.getInt64(0)), fixed, dynamic), 0);
+  b.SetInsertPoint(fixed);
+  Value* const in_static = b.CreateAdd(pointer, word);
+  b.CreateBr(done);
+
+  b.SetInsertPoint(dynamic);
+  Value* const dtv = load(b, b.CreateAdd(pointer, b.getInt64(model::kDtvAt)), 8, missing);
+  Value* const count =
+      load(b, b.CreateAdd(dtv, b.getInt64(static_cast<std::uint64_t>(model::kDtvCountAt))), 8, missing);
+  Value* const module = b.CreateLShr(word, b.getInt64(32));
+  b.CreateCondBr(b.CreateICmpULE(module, count), counted, missing);
+  b.SetInsertPoint(counted);
+  Value* const entry = b.CreateAdd(dtv, b.CreateMul(module, b.getInt64(model::kDtvEntryBytes)));
+  Value* const start = load(b, entry, 8, missing);
+  b.CreateCondBr(b.CreateICmpNE(start, b.getInt64(model::kNoBlock)), made, missing);
+  b.SetInsertPoint(made);
+  Value* const in_block = b.CreateAdd(start, b.CreateAnd(word, b.getInt64(UINT32_MAX)));
+  b.CreateBr(done);
+
+  b.SetInsertPoint(missing);
+  b.CreateBr(done);
+  b.SetInsertPoint(done);
+  llvm::PHINode* const address = b.CreatePHI(b.getInt64Ty(), 3);
+  address->addIncoming(in_static, fixed);
+  address->addIncoming(in_block, made);
+  address->addIncoming(b.getInt64(0), missing);
+  return address;
+}
+
+Value* NativeHooks::span_context(llvm::IRBuilder<>& b, Value* pointer, BasicBlock* absent) {
+  BasicBlock* const there = block("has_record");
+  BasicBlock* const counts = block("counts");
+  Value* const record = load(b, pointer, 8, absent);
+  b.CreateCondBr(b.CreateIsNotNull(record), there, absent);
+  b.SetInsertPoint(there);
+  Value* const valid = load(b, b.CreateAdd(record, b.getInt64(model::kSpanValidAt)), 1, absent);
+  b.CreateCondBr(b.CreateICmpEQ(valid, b.getInt64(1)), counts, absent);
+  b.SetInsertPoint(counts);
+  return record;
+}
+
 Value* NativeHooks::shared_cell(llvm::IRBuilder<>& b, std::uint32_t slot_index) {
   return b.CreateIntToPtr(slot(b, slot_index), b.getPtrTy());
 }

@@ -24,6 +24,7 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* register_word(llvm::IRBuilder<>& b, std::uint32_t offset) override;
   llvm::Value* vector_word(llvm::IRBuilder<>& b, std::uint32_t number) override;
   llvm::Value* slot(llvm::IRBuilder<>& b, std::uint32_t index) override;
+  llvm::Value* thread_local_address(llvm::IRBuilder<>& b, std::uint32_t slot) override;
   llvm::Value* shared_cell(llvm::IRBuilder<>& b, std::uint32_t slot) override;
   llvm::Value* event_id(llvm::IRBuilder<>& b) override;
   llvm::Value* pid(llvm::IRBuilder<>& b) override;
@@ -41,6 +42,10 @@ class NativeHooks final : public TargetHooks {
 
   llvm::Value* scratch(llvm::IRBuilder<>& b, std::uint32_t index) override;
   llvm::Value* comm(llvm::IRBuilder<>& b, llvm::Value* to) override;
+
+  // The record that Op::SpanContext means, by the address of the thread's pointer to it; goes to `absent` if there is
+  // none.
+  llvm::Value* span_context(llvm::IRBuilder<>& b, llvm::Value* pointer, llvm::BasicBlock* absent);
 
   // Stacks (common/abi/hit_stack.h). The stack's number, 0: not known; and a sample for the reader, at `to`.
   llvm::Value* stack_number(llvm::IRBuilder<>& b);
@@ -93,6 +98,7 @@ class NativeHooks final : public TargetHooks {
   llvm::Value* frame(llvm::IRBuilder<>& b, std::uint64_t offset);
   llvm::Value* return_slot(llvm::IRBuilder<>& b);
   llvm::Value* stack_begins(llvm::IRBuilder<>& b);
+  llvm::Value* thread_pointer(llvm::IRBuilder<>& b);
 
   // The hitting thread.
   llvm::Value* read_time(llvm::IRBuilder<>& b);

@@ -61,7 +61,7 @@ constexpr Help kHelp[] = {
     {Kind::ArrayTooBig, "an array has 1 to 64 items"},
     {Kind::BadType,
      "u8-u64, s8-s64, x8-x64, char, string, ustring, symbol, symstr, bWIDTH@OFFSET/CONTAINER; in kevtrace f32, f64, "
-     "be16, be32, be64, "
+     "be16, be32, be64, hex[N], "
      "o16, o32, enum, string(LENGTH)"},
     {Kind::BadString, "strings and arrays are read from memory: `+0(%si):string`"},
     {Kind::BadSymstring, "symstr takes an address held in a register, a stack slot, an argument or memory"},

@@ -19,6 +19,8 @@
 #include "compiler/model/comparison.h"
 #include "compiler/model/floating.h"
 #include "compiler/model/histogram.h"
+#include "compiler/model/span_context.h"
+#include "compiler/model/thread_local.h"
 
 namespace kevt::ir {
 
@@ -57,6 +59,9 @@ class Run {
   const Fetched& fetch(ValueId id);
   Fetched evaluate(const Value& value);
   Fetched load(std::uint64_t address, unsigned bytes);
+  std::optional<std::uint64_t> word_at(std::uint64_t address) const;
+  std::uint64_t thread_local_address(std::uint64_t word) const;
+  Fetched span_context(std::uint64_t pointer) const;
   Fetched string_at(std::uint64_t address, std::uint64_t most = model::kMaxStringBytes) const;
 
   std::uint64_t& word(std::uint32_t slot) { return words_[index_of_word(slot)]; }
@@ -127,6 +132,10 @@ Fetched Run::evaluate(const Value& value) {
       return integer(static_cast<std::uint64_t>(value.imm));
     case Op::Slot:
       return integer(machine_.slots[static_cast<std::size_t>(value.imm)]);
+    case Op::ThreadLocal:
+      return integer(thread_local_address(machine_.slots[static_cast<std::size_t>(value.imm)]));
+    case Op::SpanContext:
+      return span_context(a.number);
     case Op::Load:
       return load(address, value.bytes);
     case Op::Bits:
@@ -170,6 +179,30 @@ Fetched Run::evaluate(const Value& value) {
   }
   KEVT_ASSERT(!"verify() knows all ops");
   return fault();
+}
+
+std::optional<std::uint64_t> Run::word_at(std::uint64_t address) const {
+  std::uint64_t number = 0;
+  const bool is_read = machine_.read(address, {reinterpret_cast<std::uint8_t*>(&number), sizeof number});
+  return is_read ? std::optional(number) : std::nullopt;
+}
+
+std::uint64_t Run::thread_local_address(std::uint64_t word) const {
+  if (static_cast<std::int64_t>(word) < 0) return machine_.thread_pointer + word;
+  const auto dtv = word_at(machine_.thread_pointer + model::kDtvAt);
+  const auto count = dtv ? word_at(*dtv + static_cast<std::uint64_t>(model::kDtvCountAt)) : std::nullopt;
+  const std::uint64_t module = word >> 32;
+  if (!count || module > *count) return 0;
+  const auto block = word_at(*dtv + module * model::kDtvEntryBytes);
+  return block && *block != model::kNoBlock ? *block + (word & UINT32_MAX) : 0;
+}
+
+Fetched Run::span_context(std::uint64_t pointer) const {
+  const auto record = word_at(pointer);
+  std::uint8_t valid = 0;
+  if (!record || *record == 0 || !machine_.read(*record + model::kSpanValidAt, {&valid, 1}) || valid != 1)
+    return fault();
+  return integer(*record);
 }
 
 Fetched Run::load(std::uint64_t address, unsigned bytes) {

@@ -25,6 +25,7 @@ class Machine {
   std::array<std::uint64_t, kVectorRegisters> vectors{};  // the low 64 bits of each
   std::vector<std::uint64_t> slots;
   std::vector<std::uint64_t> words;  // the words of SharedCell slots, by their addend, before the hit
+  std::uint64_t thread_pointer = 0;  // the %fs base
   std::string comm;
   std::uint64_t probe_address = 0;
   std::uint64_t return_address = 0;

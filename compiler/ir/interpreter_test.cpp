@@ -148,6 +148,59 @@ sink 0
   EXPECT_EQ(word(r, 24, 8), static_cast<std::uint64_t>(order(-2.5, 8)));
 }
 
+std::string words_of(std::initializer_list<std::uint64_t> words) {
+  std::string bytes;
+  for (const std::uint64_t word : words) bytes.append(reinterpret_cast<const char*>(&word), sizeof word);
+  return bytes;
+}
+
+// The dtv at 0x1040 has two modules: one whose block is at 0x1080, one that the thread has not made.
+TEST(Interpreter, ThreadLocalVariables) {
+  TestMachine m = machine();
+  m.memory = words_of({0, 0x1040, 0, 0, 0, 0, 2, 0, 5, 0, 0x1080, 0, ~std::uint64_t{0}, 0, 0, 0, 0x1122334455667788});
+  m.thread_pointer = 0x1000;
+  const auto address = [&](std::uint64_t slot) {
+    m.slots = {slot};
+    const RunResult r = run(R"(program entry fixed 24
+slot 0 = thread_local "turn"+0
+v0 = thread_local 0
+store int8 v0 @16
+sink 0
+)",
+                            m);
+    EXPECT_EQ(r.faults, 0u);
+    return word(r, 16, 8);
+  };
+  EXPECT_EQ(address(static_cast<std::uint64_t>(-24)), 0x1000u - 24);
+  EXPECT_EQ(address(1ull << 32 | 8), 0x1088u);
+  EXPECT_EQ(address(2ull << 32), 0u) << "the thread has no block of it";
+  EXPECT_EQ(address(3ull << 32), 0u) << "the thread's dtv is older than the module";
+  m.thread_pointer = 0x9000;
+  EXPECT_EQ(address(1ull << 32), 0u) << "no dtv can be read";
+}
+
+TEST(Interpreter, OnlyAPublishedRecordThatCountsIsASpan) {
+  TestMachine m = machine();
+  const auto span = [&](std::uint64_t pointer, std::uint64_t valid) {
+    m.memory = words_of({pointer, 0, 0, 0, 0x0123456789abcdef, valid});
+    const RunResult r = run(R"(program entry fixed 24
+v0 = imm 4096
+v1 = span_context v0
+v2 = load u8 v1+16
+store int8 v2 @16
+sink 0
+)",
+                            m);
+    EXPECT_EQ(r.faults, 0u);
+    return word(r, 16, 8);
+  };
+  EXPECT_EQ(span(0x1010, 1), 0x0123456789abcdefu);
+  EXPECT_EQ(span(0x1010, 0), 0u);
+  EXPECT_EQ(span(0x1010, 2), 0u);
+  EXPECT_EQ(span(0, 1), 0u);
+  EXPECT_EQ(span(0x100000, 1), 0u) << "there is no such memory";
+}
+
 TEST(Interpreter, AFaultIsCountedOnceAndSpreads) {
   TestMachine m = machine();
   const RunResult r = run(R"(program entry fixed 52

@@ -17,7 +17,7 @@ inline constexpr std::array<std::string_view, 21> kRegisterWords = {
 inline constexpr std::array<std::string_view, 7> kCompareWords = {"==", "!=", "<", "<=", ">", ">=", "&"};
 
 // By SlotKind.
-inline constexpr std::array<std::string_view, 4> kSlotWords = {"symbol", "file", "word", "hit_table"};
+inline constexpr std::array<std::string_view, 5> kSlotWords = {"symbol", "file", "thread_local", "word", "hit_table"};
 
 // By HitMeasure; a number itself has none.
 inline constexpr std::array<std::string_view, 5> kKeptWords = {"", "least", "greatest", "sleast", "sgreatest"};

@@ -89,7 +89,7 @@ Value read_value(TextCursor& in) {
 
 model::SlotSource read_slot(TextCursor& in) {
   model::SlotSource slot;
-  slot.kind = static_cast<model::SlotKind>(in.choice(kSlotWords, "`symbol`, `file` or `word`"));
+  slot.kind = static_cast<model::SlotKind>(in.choice(kSlotWords, "`symbol`, `file`, `thread_local` or `word`"));
   slot.name = in.quoted_text();
   slot.addend = in.signed_number();
   return slot;

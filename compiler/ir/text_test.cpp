@@ -10,6 +10,7 @@ using testing::HasSubstr;
 constexpr std::string_view kEverything = R"(program return fixed 108
 slot 0 = symbol "jiffies"+8
 slot 1 = file "/bin/a \"b\"\\\x01\xff"-9223372036854775808
+slot 2 = thread_local "turn"-8
 text 0 = "none"
 v0 = reg di
 v1 = imm -3
@@ -38,6 +39,8 @@ v23 = counted v0-8 of v3
 v24 = counted v0+0 user of v22
 v25 = byte_swap u2 v3
 v26 = stack_number
+v27 = thread_local 2
+v28 = span_context v27
 store int4 v5 @24
 store string v12 @28
 store int8[4] v0+8 @32

@@ -89,7 +89,7 @@ Problem check_operands(const Value& value) {
 
 // The rules for the numbers of single ops.
 Problem check_number(const Program& program, const Value& value) {
-  if (value.op == Op::Slot) return check_index(value.imm, program.slots.size(), "slot");
+  if (value.op == Op::Slot || value.op == Op::ThreadLocal) return check_index(value.imm, program.slots.size(), "slot");
   if (value.op == Op::Vector) return check_index(value.imm, kVectorRegisters, "vector register");
   if (value.op == Op::FloatOrder && (value.bytes < 4 || value.is_signed))
     return fmt::format("no floating point number has {} bytes", value.bytes);

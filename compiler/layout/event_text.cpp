@@ -128,6 +128,10 @@ void append_item(std::string& out, const model::TypeSpec& type, const RecordView
       return append_number(out, sign_extended(value, type.bytes), 10);
     case model::TypeKind::Hex:
       return append_hex(out, value);
+    case model::TypeKind::HexBytes:
+      out += "0123456789abcdef"[value >> 4 & 15];
+      out += "0123456789abcdef"[value & 15];
+      return;
     case model::TypeKind::Octal:
       out += '0';
       return append_number(out, value, 8);
@@ -152,12 +156,13 @@ void append_item(std::string& out, const model::TypeSpec& type, const RecordView
 void append_argument(std::string& out, const model::RecordField& field, const RecordView& record,
                      const target::TargetEnv& env) {
   if (field.type.array_count == 0) return append_item(out, field.type, record, field.offset, env);
-  out += '{';
+  const bool is_list = field.type.kind != model::TypeKind::HexBytes;
+  if (is_list) out += '{';
   for (std::uint32_t i = 0; i < field.type.array_count; ++i) {
-    if (i != 0) out += ',';
+    if (is_list && i != 0) out += ',';
     append_item(out, field.type, record, field.offset + i * field.type.bytes, env);
   }
-  out += '}';
+  if (is_list) out += '}';
 }
 
 std::uint64_t address_of(const model::RecordLayout& layout, const RecordView& record, model::FieldRole role) {

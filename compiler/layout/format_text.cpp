@@ -74,14 +74,15 @@ void add_argument(PrintFormat& print, const model::RecordField& field) {
     print.values += text ? fmt::format("__get_str({})", field.name) : value_of(field.type, "REC->" + field.name);
     return;
   }
-  print.format += fmt::format(" {}={{", field.name);
+  const bool is_list = field.type.kind != model::TypeKind::HexBytes;
+  print.format += fmt::format(" {}={}", field.name, is_list ? "{" : "");
   for (std::uint32_t i = 0; i < field.type.array_count; ++i) {
-    print.format += fmt::format("{}{}", i == 0 ? "" : ",", one);
+    print.format += fmt::format("{}{}", i == 0 || !is_list ? "" : ",", one);
     const std::string item = fmt::format("{}[{}]", field.name, i);
     print.values += ", ";
     print.values += text ? fmt::format("__get_str({})", item) : value_of(field.type, "REC->" + item);
   }
-  print.format += "}";
+  if (is_list) print.format += "}";
 }
 
 PrintFormat probe_print(const model::Definition& definition, const model::RecordLayout& layout) {

@@ -27,7 +27,8 @@ std::string type_text(const model::TypeSpec& type) {
     return type.written && !type.names ? type.text : fmt::format("b{}@{}/{}", type.bit_width, type.bit_offset, bits);
   if (type.written && !type.names && !type.text.contains('(')) return type.text;
   const model::TypeKindRow& row = model::row_of(type.kind);
-  return row.word.size() > 1 ? std::string(row.word) : fmt::format("{}{}", row.word, bits);
+  const std::string item = row.word.size() > 1 ? std::string(row.word) : fmt::format("{}{}", row.word, bits);
+  return type.array_count == 0 || type.written ? item : fmt::format("{}[{}]", item, type.array_count);
 }
 
 std::string expression_text(const model::Definition& definition, const model::FetchExpr& expr) {

@@ -9,6 +9,8 @@
 //
 //   $f              of an eprobe: text in the record, at probe_address and its offset, or, behind the fields,
 //                   v1 = load u4 v0+OFFSET; v2 = located v1
+//   @errno          thread-local: v0 = thread_local 0; the datum lies at v0+0
+//   $span_id        v0 = thread_local 0; v1 = span_context v0; the datum lies at v1+16
 //   $addr           of a watchpoint: v0 = slot 0, or the address itself
 //   +u0(%si)        the same, of user memory alone; `+0()` takes an address for what it is
 //
@@ -19,6 +21,7 @@
 #include <utility>
 
 #include "common/assert.h"
+#include "compiler/model/span_context.h"
 #include "compiler/target/target_env.h"
 
 namespace kevt::lower {
@@ -62,7 +65,13 @@ struct BaseLowering {
   Fetched operator()(const model::CommBase&) const { return {values.plain(ir::Op::Comm), {}}; }
   Fetched operator()(const model::MemoryBase& base) const { return {values.immediate(base.address), 0}; }
   Fetched operator()(const model::SymbolBase& base) const {
+    if (base.is_thread_local) return {values.thread_local_variable(base.symbol, base.offset), 0};
     return {values.slot({model::SlotKind::SymbolAddress, base.symbol, base.offset}), 0};
+  }
+  Fetched operator()(const model::SpanIdBase& base) const {
+    const ir::ValueId pointer = values.thread_local_variable(std::string(model::kSpanContextSymbol), 0);
+    const bool is_trace = base.id == model::SpanIdBase::Id::Trace;
+    return {values.span_context(pointer), is_trace ? model::kTraceIdAt : model::kSpanIdAt};
   }
   Fetched operator()(const model::FileOffsetBase& base) const {
     const auto offset = static_cast<std::int64_t>(base.offset);

@@ -45,12 +45,19 @@ ValueId ValueTable::reg(std::uint32_t offset) { return add({.op = Op::Register, 
 
 ValueId ValueTable::vector(std::uint32_t number) { return add({.op = Op::Vector, .imm = number}); }
 
-ValueId ValueTable::slot(const model::SlotSource& source) {
+ValueId ValueTable::slot(const model::SlotSource& source) { return add({.op = Op::Slot, .imm = slot_number(source)}); }
+
+ValueId ValueTable::thread_local_variable(const std::string& symbol, std::int64_t offset) {
+  return add({.op = Op::ThreadLocal, .imm = slot_number({model::SlotKind::ThreadLocal, symbol, offset})});
+}
+
+ValueId ValueTable::span_context(ValueId pointer) { return add({.op = Op::SpanContext, .a = pointer}); }
+
+std::int64_t ValueTable::slot_number(const model::SlotSource& source) {
   const auto same = [](const model::SlotSource& a, const model::SlotSource& b) {
     return a.kind == b.kind && a.name == b.name && a.addend == b.addend;
   };
-  const std::size_t index = find_or_append(program_.slots, source, same);
-  return add({.op = Op::Slot, .imm = static_cast<std::int64_t>(index)});
+  return static_cast<std::int64_t>(find_or_append(program_.slots, source, same));
 }
 
 ValueId ValueTable::load(ValueId address, std::int64_t offset, std::uint8_t bytes, model::AddressSpace space) {

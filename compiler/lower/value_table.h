@@ -18,6 +18,8 @@ class ValueTable {
   ir::ValueId reg(std::uint32_t offset);     // byte offset in the saved register block
   ir::ValueId vector(std::uint32_t number);  // a vector register
   ir::ValueId slot(const model::SlotSource& source);
+  ir::ValueId thread_local_variable(const std::string& symbol, std::int64_t offset);
+  ir::ValueId span_context(ir::ValueId pointer);
   ir::ValueId load(ir::ValueId address, std::int64_t offset, std::uint8_t bytes,
                    model::AddressSpace space = model::AddressSpace::Default);
   ir::ValueId bits(ir::ValueId value, std::uint8_t shift, std::uint8_t width);
@@ -35,6 +37,7 @@ class ValueTable {
 
  private:
   ir::ValueId add(const ir::Value& value);
+  std::int64_t slot_number(const model::SlotSource& source);
   bool fits(ir::ValueId value, std::uint8_t bytes, bool is_signed) const;
 
   ir::Program& program_;

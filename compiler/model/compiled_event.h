@@ -21,6 +21,7 @@ namespace kevt::model {
 enum class SlotKind : std::uint8_t {
   SymbolAddress,  // address of data symbol `name` + addend
   FileAddress,    // address where byte `addend` of file `name` is mapped
+  ThreadLocal,    // where each thread has its thread-local variable `name` + addend (thread_local.h)
   SharedCell,     // address of word `addend` of ProbeRuntime::shared_cells, which hits and the engine share
   HitTable,       // address of the first thread's table of CompiledEvent::hit_tables[addend]; unused in BPF code
 };

@@ -95,6 +95,10 @@ struct MemoryBase {  // @ADDR: the value is the memory there
 struct SymbolBase {  // @SYM±OFF
   std::string symbol;
   std::int64_t offset = 0;
+  bool is_thread_local = false;  // filled in by sema: each thread has its own
+};
+struct SpanIdBase {  // `$trace_id`, `$span_id`: of the span that the thread works for (span_context.h)
+  enum class Id : std::uint8_t { Trace, Span } id = Id::Trace;
 };
 struct FileOffsetBase {  // @+OFF
   std::uint64_t offset = 0;
@@ -124,7 +128,7 @@ struct VariableBase {
 };
 using FetchBase =
     std::variant<RegisterBase, StackPointerBase, StackSlotBase, ReturnValueBase, ArgumentBase, CommBase, EventFieldBase,
-                 MemoryBase, SymbolBase, FileOffsetBase, ImmediateBase, ImmediateStringBase, VariableBase>;
+                 MemoryBase, SymbolBase, SpanIdBase, FileOffsetBase, ImmediateBase, ImmediateStringBase, VariableBase>;
 
 enum class AddressSpace : std::uint8_t { Default, User };
 

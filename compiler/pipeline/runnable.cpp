@@ -135,11 +135,16 @@ Result<void> resolve_slots(model::CompiledEvent& event, const target::TargetEnv&
   for (model::SlotSource& slot : event.slots) {
     if (slot.kind == model::SlotKind::SharedCell || slot.kind == model::SlotKind::HitTable)
       continue;  // the runtime knows where it is
-    const bool is_symbol = slot.kind == model::SlotKind::SymbolAddress;
-    if (is_symbol) {
+    const bool is_thread_local = slot.kind == model::SlotKind::ThreadLocal;
+    if (slot.kind == model::SlotKind::SymbolAddress || is_thread_local) {
       auto symbol = env.find_data(slot.name);
-      if (!symbol) return std::unexpected(Error("data symbol `" + slot.name + "` is not found"));
+      if (!symbol || symbol->thread_local_place.has_value() != is_thread_local)
+        return std::unexpected(Error("data symbol `" + slot.name + "` is not found"));
       slot.address = symbol->address + static_cast<std::uint64_t>(slot.addend);
+      if (!is_thread_local) continue;
+      const auto word = model::thread_local_word(*symbol->thread_local_place, slot.addend);
+      if (!word) return std::unexpected(Error("`" + slot.name + "` is thread-local, and ends before that offset"));
+      slot.address = *word;
     } else {
       auto address = env.find_file_offset(slot.name, static_cast<std::uint64_t>(slot.addend));
       if (!address) return std::unexpected(Error("the file offset is not mapped: " + slot.name));

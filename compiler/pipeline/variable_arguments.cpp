@@ -171,6 +171,8 @@ std::string VariableArguments::name_of(const WrittenArgument& argument, bool is_
   ++number_;
   std::string name(argument.name);
   if (name.empty() && is_path && argument.before.empty()) name = last_name_of_path(argument.operand);
+  const bool is_id = argument.operand == "$trace_id" || argument.operand == "$span_id";
+  if (name.empty() && is_id) name = argument.operand.substr(1);
   if (name.empty() || (argument.name.empty() && names_.contains(name))) name = fmt::format("arg{}", number_);
   names_.insert(name);
   return name;

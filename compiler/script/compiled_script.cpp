@@ -25,7 +25,7 @@ namespace kevt::script {
 namespace {
 
 constexpr std::string_view kMagic = "\x89KEVO\r\n\x1a";
-constexpr std::uint32_t kVersion = 5;
+constexpr std::uint32_t kVersion = 6;
 constexpr std::size_t kHeaderBytes = 8 + 4 + 4 + 8 + 8;
 
 class CompiledWriter {
@@ -159,7 +159,7 @@ class CompiledReader {
   }
   model::SlotSource slot() {
     model::SlotSource slot;
-    slot.kind = one_of(model::SlotKind::FileAddress);
+    slot.kind = one_of(model::SlotKind::ThreadLocal);
     slot.name = text();
     slot.addend = number<std::int64_t>();
     return slot;

@@ -34,6 +34,7 @@ constexpr Alias kRegisterAliases[] = {
     {"rsp", "sp"}, {"esp", "sp"}, {"rip", "ip"}, {"rflags", "flags"}, {"eflags", "flags"}, {"r8d", "r8"}, {"r9d", "r9"},
 };
 
+constexpr Alias kItemAliases[] = {{"hex", "x8"}};
 constexpr Alias kTypeAliases[] = {
     {"int", "s32"},      {"long", "s64"},     {"short", "s16"},    {"uint", "u32"},       {"ulong", "u64"},
     {"ushort", "u16"},   {"size_t", "u64"},   {"ssize_t", "s64"},  {"pid_t", "s32"},      {"bool", "u8"},
@@ -120,6 +121,8 @@ class Adviser {
   void fix_type() {
     const std::string_view name = token(text_, at_, "[ ");
     if (name.contains('(') || name.contains(')')) return;  // a length, whose type is a number's
+    const bool is_array = at_ + name.size() < text_.size() && text_[at_ + name.size()] == '[';
+    if (is_array && use_alias(at_, name, "", kItemAliases)) return;
     if (!use_alias(at_, name, "", kTypeAliases)) offer(at_, name, "", {std::begin(kTypes), std::end(kTypes)});
   }
   void fix_variable() {

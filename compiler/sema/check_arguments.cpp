@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <set>
 
+#include "compiler/model/span_context.h"
 #include "compiler/sema/definition_check.h"
 
 namespace kevt::sema {
@@ -26,6 +27,15 @@ std::string_view what_names_need(const target::TargetEnv& env) {
   return "is looked up in debug information (-g), which a function that is not loaded, or a place inside one, does not "
          "have; a register works everywhere: `%di`, `$arg1`";
 }
+
+bool is_trace_id(const model::FetchArg& arg) {
+  const auto* base = std::get_if<model::SpanIdBase>(&arg.expr.base);
+  return base != nullptr && base->id == model::SpanIdBase::Id::Trace;
+}
+std::uint32_t id_bytes_of(const model::FetchArg& arg) {
+  return is_trace_id(arg) ? model::kTraceIdBytes : model::kSpanIdBytes;
+}
+std::string_view id_word_of(const model::FetchArg& arg) { return is_trace_id(arg) ? "$trace_id" : "$span_id"; }
 
 // Visits one base and reports what is wrong with it.
 class BaseCheck {
@@ -80,15 +90,29 @@ class BaseCheck {
   }
   void operator()(const model::MemoryBase&) const {}
   void operator()(const model::SymbolBase& base) const {
-    // Other probes look when they are armed (check_register.cpp).
-    if (check_.definition.kind != model::EventKind::Eprobe) return;
     const auto found = check_.env.find_data(base.symbol);
+    if (found && found->thread_local_place)
+      std::get<model::SymbolBase>(check_.definition.args[argument_].expr.base).is_thread_local = true;
+    // Other probes report it when they are armed (check_register.cpp).
+    if (check_.definition.kind != model::EventKind::Eprobe) return;
     if (found || found.error().failure == target::LookupFailure::NotChecked) return;
     check_.report({.kind = diag::Kind::SymbolMissing,
                    .column = check_.definition.args[argument_].expr.base_span.begin,
                    .order = diag::argument_order(argument_, diag::kArgAttach),
                    .errno_value = ENOENT,
                    .logged = false});
+  }
+  void operator()(const model::SpanIdBase&) const {
+    const model::FetchArg& arg = check_.definition.args[argument_];
+    if (check_.env.is_running_kernel() || check_.env.type_source() == target::TypeSource::Kernel)
+      return refuse(
+          fmt::format("`{}` is what a thread of a program publishes: it is read in the process (`-- CMD`, "
+                      "`--pid`)",
+                      id_word_of(arg)));
+    const bool has_own_type = arg.type.kind == model::TypeKind::HexBytes && arg.type.array_count == id_bytes_of(arg);
+    if (!arg.expr.dereferences.empty() || !has_own_type)
+      refuse(
+          fmt::format("`{}` is {} bytes, of the type `hex[{}]`", id_word_of(arg), id_bytes_of(arg), id_bytes_of(arg)));
   }
   void operator()(const model::FileOffsetBase&) const {}
   void operator()(const model::ImmediateBase&) const {}
@@ -118,6 +142,14 @@ class BaseCheck {
   std::size_t argument_;
   const target::CatalogEntry* attached_;
 };
+
+// `$trace_id` and `$span_id` have one type.
+void imply_hex(model::FetchArg& arg) {
+  if (arg.type.written || !std::holds_alternative<model::SpanIdBase>(arg.expr.base)) return;
+  arg.type.kind = model::TypeKind::HexBytes;
+  arg.type.bytes = 1;
+  arg.type.array_count = id_bytes_of(arg);
+}
 
 // A vector register without a written type is read as a double.
 void imply_float(model::FetchArg& arg) {
@@ -232,9 +264,14 @@ void check_entry_arguments(const DefinitionCheck& check) {
 
 namespace {
 
-// Refuses `enum` for an argument whose type is not known.
-void refuse_nameless(const DefinitionCheck& check, std::size_t argument) {
+// Refuses `enum` for an argument whose type is not known, and `hex` for a single byte.
+void refuse_incomplete(const DefinitionCheck& check, std::size_t argument) {
   const model::FetchArg& arg = check.definition.args[argument];
+  if (arg.type.kind == model::TypeKind::HexBytes && arg.type.array_count == 0)
+    check.report({.kind = diag::Kind::BadType,
+                  .column = arg.type.span.begin,
+                  .order = diag::argument_order(argument, diag::kArgType),
+                  .note = "`hex` is for arrays of bytes: `hex[16]`; a number has `x8`, `x16`, `x32` or `x64`"});
   if (arg.type.kind != model::TypeKind::Enum || arg.type.names || arg.needs_types) return;
   check.report(
       {.kind = diag::Kind::BadType,
@@ -284,13 +321,14 @@ void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attache
     model::FetchArg& arg = check.definition.args[i];
     if (arg.text.empty()) continue;  // the parser reported it
     imply_float(arg);
+    imply_hex(arg);
     total += arg.type.bytes * std::max(arg.type.array_count, 1u);
     if (total > kMaxArgumentBytes) {
       check.report(too_big(check, i));
       return;
     }
     check_expression(check, i, attached);
-    refuse_nameless(check, i);
+    refuse_incomplete(check, i);
     if (arg.length) check_length(check, i, attached);
   }
 }

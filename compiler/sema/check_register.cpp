@@ -7,22 +7,31 @@
 // Mirrors __register_trace_kprobe() of kernel/trace/trace_kprobe.c and register_kprobe() (6.1).
 #include <fmt/format.h>
 
+#include "compiler/model/span_context.h"
 #include "compiler/sema/definition_check.h"
 
 namespace kevt::sema {
 namespace {
 
+std::string missing_text(const model::SymbolBase* symbol, const target::LookupError& error) {
+  if (!error.why.empty()) return error.why;
+  if (symbol != nullptr) return fmt::format("no data symbol `{}`", symbol->symbol);
+  return fmt::format("no file that the program has loaded publishes spans of OpenTelemetry (thread-local `{}`)",
+                     model::kSpanContextSymbol);
+}
+
 void check_data_symbols(const DefinitionCheck& check) {
   const auto is_missing = [&](const model::FetchExpr& expr) {
     const auto* base = std::get_if<model::SymbolBase>(&expr.base);
-    if (base == nullptr) return false;
-    const auto found = check.env.find_data(base->symbol);
+    const bool is_span = std::holds_alternative<model::SpanIdBase>(expr.base);
+    if (base == nullptr && !is_span) return false;
+    const auto found = check.env.find_data(is_span ? model::kSpanContextSymbol : base->symbol);
     if (found || found.error().failure == target::LookupFailure::NotChecked) return false;
     check.report({.kind = diag::Kind::BadProbeAddr,
                   .column = check.place_column(),
                   .order = diag::kStepRegister,
                   .errno_value = ENOENT,
-                  .detail = fmt::format("no data symbol `{}`", base->symbol)});
+                  .detail = missing_text(base, found.error())});
     return true;
   };
   for (const model::FetchArg& arg : check.definition.args)

@@ -51,6 +51,7 @@ struct BaseShapeOf {
   BaseShape operator()(const model::EventFieldBase&) const { return {LastOp::EventField, 0}; }
   BaseShape operator()(const model::MemoryBase&) const { return {LastOp::Read, 1}; }
   BaseShape operator()(const model::SymbolBase&) const { return {LastOp::Read, 2}; }
+  BaseShape operator()(const model::SpanIdBase&) const { return {LastOp::Read, 1}; }
   BaseShape operator()(const model::FileOffsetBase&) const { return {LastOp::Read, 1}; }
   BaseShape operator()(const model::ImmediateBase&) const { return {LastOp::Immediate, 0}; }
   BaseShape operator()(const model::ImmediateStringBase&) const { return {LastOp::Text, 0}; }

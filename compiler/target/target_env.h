@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/model/thread_local.h"
 #include "compiler/target/line_places.h"
 #include "compiler/target/types/type_table.h"
 
@@ -22,6 +23,8 @@ struct Symbol {
   std::string module;         // printed in brackets after the symbol; empty: the kernel image itself
   std::uint64_t address = 0;  // start
   std::uint64_t size = 0;     // bytes; 0: unknown
+  // Found by find_data(): each thread has its own, and `address` is 0.
+  std::optional<model::ThreadLocalPlace> thread_local_place = {};
 };
 
 enum class LookupFailure : std::uint8_t {

@@ -183,6 +183,10 @@ std::vector<Planned> Detours::plan(LocalSession& session, Random& random, const 
     NativeMachine machine = hit;
     machine.probe_address = random();
     machine.event_id = 1000 * (1 + static_cast<std::uint32_t>(point)) + static_cast<std::uint32_t>(planned.size());
+    // In the static block: the thread's dtv is real, and no memory of the interpreter's.
+    for (const ir::Value& value : event.program.values)
+      if (value.op == ir::Op::ThreadLocal)
+        machine.slots[static_cast<std::size_t>(value.imm)] = ~std::uint64_t{below(random, 1 << 20)};
     load_event(session, event, machine);
     event.local.block->gates = ~0u;
     planned.push_back({&event, machine});
@@ -237,6 +241,7 @@ void Detours::run_round(LocalSession& session, Random& random) {
   const Seen plain = run(in, memory, shape);
   entry.registers = registers_at(in, site());
   entry.vectors = vectors_of(in);
+  entry.thread_pointer = reinterpret_cast<std::uint64_t>(__builtin_thread_pointer());
   NativeMachine leave = entry;
   leave.registers = registers_at(plain.state, site());
   leave.vectors = vectors_of(plain.state);

@@ -24,7 +24,7 @@ std::uint32_t random_gates(Random& random) { return one_in(random, 6) ? static_c
 // Most programs are of the size people write: LLVM's time for the others is what the test takes.
 RandomOptions random_sizes(Random& random, const MemoryArena& arena) {
   RandomOptions options{.addresses = arena.addresses(), .words = arena.words()};
-  options.excluded = {ir::Op::Vector};  // detours have them, which detour_test runs
+  options.excluded = {ir::Op::Vector, ir::Op::ThreadLocal};  // detours have them, which detour_test runs
   options.max_switches = 3;
   options.max_aggregates = 3;
   options.max_fetched_texts = 12;  // more than native code keeps at once: some are refused

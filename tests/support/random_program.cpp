@@ -28,12 +28,12 @@ constexpr std::uint8_t kSizes[] = {1, 2, 4, 8};
 
 // Early rows are as likely as late ones; repeats make an op likelier.
 const std::vector<Op> kOpsToDraw = {
-    Op::Register, Op::Register,   Op::Register,   Op::Immediate,     Op::Slot,          Op::Load,
-    Op::Load,     Op::Load,       Op::Load,       Op::Bits,          Op::Narrow,        Op::Narrow,
-    Op::String,   Op::String,     Op::String,     Op::ProbeAddress,  Op::EventId,       Op::ReturnAddress,
-    Op::Pid,      Op::Cpu,        Op::Comm,       Op::ImmediateText, Op::SymbolText,    Op::EntryArgument,
-    Op::Located,  Op::Vector,     Op::FloatOrder, Op::FloatOrder,    Op::CountedString, Op::CountedString,
-    Op::ByteSwap, Op::StackNumber};
+    Op::Register, Op::Register,    Op::Register,    Op::Immediate,     Op::Slot,          Op::Load,
+    Op::Load,     Op::Load,        Op::Load,        Op::Bits,          Op::Narrow,        Op::Narrow,
+    Op::String,   Op::String,      Op::String,      Op::ProbeAddress,  Op::EventId,       Op::ReturnAddress,
+    Op::Pid,      Op::Cpu,         Op::Comm,        Op::ImmediateText, Op::SymbolText,    Op::EntryArgument,
+    Op::Located,  Op::Vector,      Op::FloatOrder,  Op::FloatOrder,    Op::CountedString, Op::CountedString,
+    Op::ByteSwap, Op::StackNumber, Op::ThreadLocal, Op::SpanContext};
 
 std::int64_t random_offset(Random& random) {
   switch (below(random, 6)) {
@@ -106,6 +106,8 @@ bool Generator::is_address(const Value& value) const {
     case Op::ReturnAddress:
     case Op::EntryArgument:
     case Op::Located:
+    case Op::ThreadLocal:
+    case Op::SpanContext:
     case Op::Vector:
     case Op::FloatOrder:
     case Op::ByteSwap:
@@ -133,6 +135,10 @@ Value Generator::with_members(Op op) {
       value.imm =
           static_cast<std::int64_t>(one_in(random_, 4) ? below(random_, 256) : pick(random_, options_.addresses));
       break;
+    case Op::SpanContext:
+      value.a = pick(random_, addresses_);
+      break;
+    case Op::ThreadLocal:
     case Op::Slot:
       value.imm = static_cast<std::int64_t>(below(random_, program_.slots.size()));
       break;

@@ -6,6 +6,7 @@
 #include <cctype>
 
 #include "common/fnv.h"
+#include "common/hexadecimal.h"
 #include "tracefs-compat/record/record_builder.h"
 
 namespace kevt::fleet {
@@ -42,6 +43,7 @@ std::string number_type(const Field& field) {
 }
 
 std::string type_of(const Field& field) {
+  if (field.is_hex) return "String";
   switch (field.kind) {
     case FieldKind::Number:
       return number_type(field);
@@ -71,6 +73,7 @@ void append_text(const Field& field, std::span<const std::uint8_t> record, std::
 }
 
 void append_field(const Field& field, std::span<const std::uint8_t> record, RowWriter& row) {
+  if (field.is_hex) return row.text(hexadecimal(record::dynamic_bytes(field, record)));
   switch (field.kind) {
     case FieldKind::Number:
       return row.bits(record::value_of(field, record).number, field.item_bytes);
@@ -102,6 +105,7 @@ std::string read_text(RowReader& rows) {
 }
 
 void read_field(const Field& field, RowReader& rows, record::RecordBuilder& out) {
+  if (field.is_hex) return out.store_text(field, from_hexadecimal(rows.text()));
   switch (field.kind) {
     case FieldKind::Number:
       return out.store_number(field, rows.bits(field.item_bytes));

@@ -247,6 +247,9 @@ Result<EventFormat> parse_format(std::string_view system, std::string_view text)
       break;
     }
   }
+  for (Field& field : made.fields)
+    field.is_hex = field.kind == FieldKind::Numbers && field.item_bytes == 1 && field.size > 1 &&
+                   made.print_fmt.contains(fmt::format(" {}=%02x%02x", field.name));
   std::uint32_t bytes = 0;
   made.steps = kStepsOfRecord + static_cast<std::uint32_t>(made.print_fmt.size() / kTextPerStep);
   for (const Field& field : made.fields) {

@@ -33,6 +33,7 @@ struct Field {
   std::uint32_t item_bytes = 0;  // of one item: 1, 2, 4 or 8 for numbers
   bool is_signed = false;
   bool is_float = false;     // numbers of 4 or 8 bytes: `f32`, `f64`, `float`, `double`
+  bool is_hex = false;       // bytes that `print fmt` shows as one text: `id=%02x%02x…`
   bool is_relative = false;  // __rel_loc: the offset counts from behind the word
   FieldKind kind = FieldKind::Number;
   PlaceRole role = PlaceRole::None;

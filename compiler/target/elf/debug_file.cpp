@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "common/error.h"
+#include "common/hexadecimal.h"
 #include "compiler/target/elf/elf_sections.h"
 
 namespace kevt::target {

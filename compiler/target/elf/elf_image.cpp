@@ -126,6 +126,7 @@ Result<void> fill(ElfImage::State& state) {
   for (const Elf64_Phdr& segment : others) {
     if (segment.p_type == PT_INTERP) state.interpreter = state.file.text(segment.p_offset);
     if (segment.p_type == PT_GNU_EH_FRAME) state.frame_header = segment;
+    if (segment.p_type == PT_TLS) state.thread_local_segment = segment;
     if (segment.p_type != PT_DYNAMIC) continue;
     KEVT_TRY(read_dynamic(state, segment));
   }

@@ -58,6 +58,24 @@ struct CodePointer {
   ImageAddr target;
 };
 
+// A variable of which each thread has its own copy.
+struct ThreadLocalVariable {
+  std::string_view name;
+  std::uint64_t offset = 0;  // bytes from the start of the image's thread-local block
+  std::uint64_t size = 0;
+};
+
+// A word of the image's data that the dynamic linker fills in, for code that reaches thread-local variables by it.
+struct ThreadLocalWord {
+  enum class Holds : std::uint8_t {
+    Distance,    // from the thread pointer to the variable
+    Module,      // the number of the image's module
+    Descriptor,  // a function, and in the next word what it takes: the distance, or where the module and offset are
+  } holds = Holds::Distance;
+  ImageAddr at;
+  std::uint64_t variable = 0;  // Distance, Descriptor: its offset in the image's thread-local block
+};
+
 class ElfImage {
  public:
   struct State;  // private to elf_*.cpp
@@ -113,6 +131,11 @@ class ElfImage {
   // The copies that a compiler has made of the function, by either name (copied_function()).
   std::vector<ElfSymbol> find_copies(std::string_view name) const;
   std::vector<ElfSymbol> find_objects(std::string_view name) const;
+  // Each offset once.
+  std::vector<ThreadLocalVariable> find_thread_locals(std::string_view name) const;
+  std::vector<ThreadLocalWord> thread_local_words() const;
+  // Bytes of the thread-local block, up to where its alignment ends; 0: the image has none.
+  std::uint64_t thread_local_bytes() const;
   // The innermost symbol whose [address, address+size) covers `address`; of aliases the plainest name.
   std::optional<ElfSymbol> symbol_covering(ImageAddr address) const;
 

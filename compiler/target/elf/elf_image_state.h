@@ -41,6 +41,7 @@ struct ElfImage::State {
   std::vector<std::uint64_t> needed;              // all values of DT_NEEDED
   std::string_view interpreter;
   std::optional<Elf64_Phdr> frame_header;  // PT_GNU_EH_FRAME
+  std::optional<Elf64_Phdr> thread_local_segment;
 
   // The value of a tag of the dynamic section; nullopt: it has no such tag.
   std::optional<std::uint64_t> tag(std::int64_t wanted) const {
@@ -57,7 +58,8 @@ struct ElfImage::State {
   CheckedBytes mapped(ImageAddr address) const;
   const Elf64_Shdr* section_at(ImageAddr address) const;
 
-  void add_symbol(ElfSymbol symbol);  // drops the symbol when a limit is reached
+  void add_symbol(ElfSymbol symbol);                    // drops the symbol when a limit is reached
+  void add_thread_local(ThreadLocalVariable variable);  // likewise
   void load_symbols();
   void append_go_functions();
   bool append_debug_symbols();
@@ -68,7 +70,9 @@ struct ElfImage::State {
 
   std::optional<bool> is_go;  // nullopt: not asked yet
   bool symbols_loaded = false;
-  std::vector<ElfSymbol> symbols;             // ascending by address
+  std::vector<ElfSymbol> symbols;  // ascending by address
+  static constexpr std::size_t kMostThreadLocals = 1 << 16;
+  std::vector<ThreadLocalVariable> thread_locals;
   std::shared_ptr<FileContents> symbol_file;  // another file that has them; or null
   std::uint64_t name_bytes = 0;  // length of all names, limited: overlapping names of a hostile file cost time
   std::vector<std::pair<std::uint64_t, std::uint32_t>> symbols_by_name;  // hash and place, ascending

@@ -6,8 +6,6 @@
 // A table ends where the file has a hole: 4 TiB of zeros are not 64 billion sections.
 #include "compiler/target/elf/elf_sections.h"
 
-#include <fmt/format.h>
-
 #include <cstring>
 
 namespace kevt::target {
@@ -85,12 +83,6 @@ std::vector<std::uint8_t> build_id_of(const ElfSections& sections) {
     if (auto id = build_id_in(sections.contents(section).unbroken()); !id.empty()) return id;
   }
   return {};
-}
-
-std::string hexadecimal(std::span<const std::uint8_t> bytes) {
-  std::string text;
-  for (const std::uint8_t byte : bytes) text += fmt::format("{:02x}", byte);
-  return text;
 }
 
 }  // namespace kevt::target

@@ -37,7 +37,5 @@ ElfSections read_sections(CheckedBytes file, const Elf64_Ehdr& header);
 
 // The bytes of the NT_GNU_BUILD_ID note, 1 to 64; empty if there is no such note.
 std::vector<std::uint8_t> build_id_of(const ElfSections& sections);
-// A build id as it is written: 58254ca9…
-std::string hexadecimal(std::span<const std::uint8_t> bytes);
 
 }  // namespace kevt::target

@@ -153,6 +153,8 @@ void append_symbols(const SymbolTable& table, ElfImage::State& state,
   for (std::uint64_t i = 1; i < count; ++i) {
     const auto raw = table.entries.read<Elf64_Sym>(i * sizeof(Elf64_Sym));
     if (!raw) return;
+    if (ELF64_ST_TYPE(raw->st_info) == STT_TLS && raw->st_shndx != SHN_UNDEF)
+      state.add_thread_local({table.names.text(raw->st_name), raw->st_value, raw->st_size});
     const auto kind = kind_of(raw->st_info);
     if (!kind || raw->st_shndx == SHN_UNDEF || raw->st_shndx == SHN_ABS || raw->st_value == 0) continue;
     ElfSymbol symbol{.name = table.names.text(raw->st_name),
@@ -255,6 +257,12 @@ void ElfImage::State::add_symbol(ElfSymbol symbol) {
   if (symbols.size() < kMostEntries && name_bytes <= kNameBytes + 4 * file.data_bytes()) symbols.push_back(symbol);
 }
 
+void ElfImage::State::add_thread_local(ThreadLocalVariable variable) {
+  variable.name = variable.name.substr(0, variable.name.find('@'));
+  name_bytes += variable.name.size();
+  if (!variable.name.empty() && thread_locals.size() < kMostThreadLocals) thread_locals.push_back(variable);
+}
+
 // Of a program only. Debug files of libraries name static copies of what other libraries export (`strdup` of ld.so): a
 // name that was one function's would be several functions' once the debug package is installed.
 bool ElfImage::State::append_debug_symbols() {
@@ -290,6 +298,15 @@ void ElfImage::State::load_symbols() {
     reach.push_back(farthest);
   }
   std::ranges::sort(symbols_by_name);
+}
+
+std::vector<ThreadLocalVariable> ElfImage::find_thread_locals(std::string_view name) const {
+  state_->load_symbols();
+  std::vector<ThreadLocalVariable> found;
+  for (const ThreadLocalVariable& one : state_->thread_locals)
+    if (one.name == name && std::ranges::find(found, one.offset, &ThreadLocalVariable::offset) == found.end())
+      found.push_back(one);
+  return found;
 }
 
 const std::vector<ElfSymbol>& ElfImage::symbols() const {

@@ -29,6 +29,7 @@
 #include "compiler/target/kernel/kernel_names.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/process/process_modules.h"
+#include "compiler/target/process/process_thread_locals.h"
 #include "compiler/target/types/debug_types.h"
 #include "compiler/target/types/source_places.h"
 
@@ -67,6 +68,7 @@ struct ProcessEnv::State {
   Loaded* covering(RemoteAddr address);
   std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
   std::optional<RemoteAddr> choice_of(RemoteAddr resolver);
+  std::expected<Symbol, LookupError> find_thread_local(const std::vector<Loaded*>& among, std::string_view name) const;
 };
 
 namespace {
@@ -428,6 +430,35 @@ std::expected<FunctionTypes, TypesError> ProcessEnv::function_types(std::optiona
   return types->second.function_at({function->address - loaded->module.bias}, name);
 }
 
+std::expected<Symbol, LookupError> ProcessEnv::State::find_thread_local(const std::vector<Loaded*>& among,
+                                                                        std::string_view name) const {
+  struct Variable {
+    Loaded* loaded;
+    ThreadLocalVariable variable;
+  };
+  std::vector<Variable> found;
+  for (Loaded* loaded : among)
+    if (const ElfImage* image = image_of(*loaded))
+      for (const ThreadLocalVariable& one : image->find_thread_locals(name)) found.push_back({loaded, one});
+  if (found.empty()) return failure(LookupFailure::NotFound, near_misses(among, name, SymbolKind::Object));
+  const auto program = std::ranges::find_if(found, [](const auto& one) { return one.loaded->module.is_program; });
+  if (program == found.end() && found.size() > 1) {
+    std::vector<std::string> files;
+    for (const Variable& one : found) files.push_back(fmt::format("{}:{}", one.loaded->module.name, name));
+    return failure(LookupFailure::NotUnique, std::move(files));
+  }
+  const Variable& one = program == found.end() ? found.front() : *program;
+  const auto place = thread_local_place(*one.loaded->image, one.loaded->module.bias, pid, one.variable.offset);
+  if (!place && pid == 0) return failure(LookupFailure::NotChecked);
+  if (!place)
+    return failure(LookupFailure::NotFound, {},
+                   fmt::format("`{}` of {} is thread-local: {}", name, one.loaded->module.name, place.error()));
+  return Symbol{.name = std::string(name),
+                .module = one.loaded->module.is_program ? std::string{} : one.loaded->module.name,
+                .size = one.variable.size,
+                .thread_local_place = *place};
+}
+
 std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) const {
   std::vector<Loaded*> objects = all_of(state_->objects);
   if (const std::size_t colon = name.find(':'); colon != std::string_view::npos) {
@@ -437,9 +468,7 @@ std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) 
   }
   auto found = collect(objects, [&](const ElfImage& image) { return image.find_objects(name); });
   std::erase_if(found, [](const Found& one) { return !trouble_with(*one.loaded).empty(); });
-  if (found.empty()) {
-    return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Object));
-  }
+  if (found.empty()) return state_->find_thread_local(objects, name);
   const auto program = std::ranges::find_if(found, [](const auto& one) { return one.loaded->module.is_program; });
   if (program != found.end() && program->symbol.binding != SymbolBinding::Local) found = {*program};
   if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));

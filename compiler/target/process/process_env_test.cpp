@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 
 #include "compiler/target/near_misses.h"
@@ -14,6 +15,7 @@
 extern "C" {
 __attribute__((noinline, used)) int kevt_env_probe_me(int x) { return x * 5 + 1; }
 int kevt_env_some_data = 7;
+thread_local int kevt_env_thread_local = 8;
 char kevt_env_zeroes[1 << 16];  // .bss: mapped without a file
 // libz defines this too, so the name is not unique once both are loaded.
 __attribute__((noinline, used)) int inflateReset(int x) { return x; }
@@ -132,6 +134,33 @@ TEST_F(ProcessEnvTest, Data) {
   EXPECT_EQ(own->size, sizeof(int));
   EXPECT_TRUE(env_->find_data("libc:environ"));
   EXPECT_FALSE(env_->find_data("getppid"));
+}
+
+// The thread that asks finds its own copies there.
+TEST_F(ProcessEnvTest, ThreadLocalDataHasOnePlaceForAllThreads) {
+  const auto own = env_->find_data("kevt_env_thread_local");
+  ASSERT_TRUE(own && own->thread_local_place);
+  EXPECT_EQ(own->size, sizeof(int));
+  const auto here = reinterpret_cast<std::intptr_t>(__builtin_thread_pointer());
+  EXPECT_TRUE(own->thread_local_place->is_static);
+  EXPECT_EQ(here + own->thread_local_place->offset, reinterpret_cast<std::intptr_t>(&kevt_env_thread_local));
+  const auto error_number = env_->find_data("libc:errno");
+  ASSERT_TRUE(error_number && error_number->thread_local_place) << error_number.error().why;
+  EXPECT_TRUE(error_number->thread_local_place->is_static);
+  EXPECT_EQ(here + error_number->thread_local_place->offset, reinterpret_cast<std::intptr_t>(&errno));
+  const auto files = ProcessEnv::of_files({"/lib/x86_64-linux-gnu/libc.so.6"}, {});
+  ASSERT_TRUE(files);
+  EXPECT_EQ(files->find_data("errno").error().failure, LookupFailure::NotChecked);
+}
+
+TEST(ThreadLocalWord, SaysWhereItIsOrNothing) {
+  using model::thread_local_word;
+  EXPECT_EQ(thread_local_word({.is_static = true, .offset = -8}, 4), static_cast<std::uint64_t>(-4));
+  EXPECT_EQ(thread_local_word({.is_static = true, .offset = -8}, 8), std::nullopt) << "behind the block";
+  EXPECT_EQ(thread_local_word({.is_static = false, .offset = 16, .module = 3}, 4), 3ull << 32 | 20);
+  EXPECT_EQ(thread_local_word({.is_static = false, .offset = 16, .module = 3}, -17), std::nullopt);
+  EXPECT_EQ(thread_local_word({.is_static = false, .offset = 16, .module = 0}, 0), std::nullopt);
+  EXPECT_EQ(thread_local_word({.is_static = true, .offset = INT64_MIN}, -1), std::nullopt);
 }
 
 TEST_F(ProcessEnvTest, FileOffsetsBecomeAddresses) {

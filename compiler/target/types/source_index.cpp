@@ -10,6 +10,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "common/hexadecimal.h"
 #include "common/user_cache.h"
 #include "compiler/target/elf/elf_sections.h"
 #include "compiler/target/types/dwarf_die.h"

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <array>
 
+#include "common/hexadecimal.h"
+
 namespace kevt::record {
 namespace {
 
@@ -22,10 +24,8 @@ std::string table_text(std::string_view text, Controls controls) {
 }
 
 void append_value(const Field& field, std::span<const std::uint8_t> record, std::string& out) {
-  if (field.kind == FieldKind::DynamicBytes) {
-    for (std::uint8_t byte : dynamic_bytes(field, record)) fmt::format_to(std::back_inserter(out), "{:02x}", byte);
-    return;
-  }
+  if (field.kind == FieldKind::DynamicBytes || field.is_hex)
+    return append_hexadecimal(dynamic_bytes(field, record), out);
   const std::uint32_t count = field.kind == FieldKind::Text ? 1 : field.items();
   for (std::uint32_t i = 0; i < count; ++i) {
     if (i) out += ',';

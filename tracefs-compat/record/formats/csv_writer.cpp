@@ -27,7 +27,7 @@ void append_cell(std::string_view text, CellKind kind, OutputFile& file) {
 }
 
 CellKind kind_of(const Field& field) {
-  switch (field.kind) {
+  switch (field.is_hex ? FieldKind::DynamicBytes : field.kind) {
     case FieldKind::Number:
     case FieldKind::Numbers:
       return CellKind::Number;

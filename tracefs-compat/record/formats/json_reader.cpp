@@ -12,6 +12,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "common/hexadecimal.h"
 #include "compiler/model/floating.h"
 #include "tracefs-compat/record/histogram_object.h"
 #include "tracefs-compat/record/input_file.h"
@@ -119,16 +120,6 @@ std::string text_or(const Json& object, const char* name) {
   return it != object.end() && it->is_string() ? it->get<std::string>() : "";
 }
 
-std::string from_hex(const std::string& hex) {
-  std::string out;
-  for (std::size_t i = 0; i + 1 < hex.size(); i += 2) {
-    unsigned byte = 0;
-    std::from_chars(hex.data() + i, hex.data() + i + 2, byte, 16);
-    out += static_cast<char>(byte);
-  }
-  return out;
-}
-
 std::uint64_t number_of(const Json& value, const Field& field) {
   if (field.is_float) {
     const double read = value.is_string()   ? model::parse_float(value.get<std::string>()).value_or(0)
@@ -141,7 +132,7 @@ std::uint64_t number_of(const Json& value, const Field& field) {
 }
 
 std::string text_of(const Json& value, const Json* exact) {
-  if (exact && exact->is_string()) return from_hex(exact->get<std::string>());
+  if (exact && exact->is_string()) return from_hexadecimal(exact->get<std::string>());
   return value.is_string() ? value.get<std::string>() : "";
 }
 
@@ -149,6 +140,8 @@ std::string text_of(const Json& value, const Json* exact) {
 void store(const Field& field, const Json& value, const Json* exact, RecordBuilder& out) {
   const auto items =
       static_cast<std::uint32_t>(value.is_array() ? std::min<std::size_t>(value.size(), field.items()) : 0);
+  if (field.is_hex)
+    return out.store_text(field, value.is_string() ? from_hexadecimal(value.get<std::string>()) : std::string());
   switch (field.kind) {
     case FieldKind::Number:
       return out.store_number(field, number_of(value, field));
@@ -164,7 +157,7 @@ void store(const Field& field, const Json& value, const Json* exact, RecordBuild
         out.store_dynamic(field, value[i].is_string() ? value[i].get<std::string>() + '\0' : std::string(), i);
       return;
     case FieldKind::DynamicBytes:
-      return out.store_dynamic(field, value.is_string() ? from_hex(value.get<std::string>()) : std::string());
+      return out.store_dynamic(field, value.is_string() ? from_hexadecimal(value.get<std::string>()) : std::string());
   }
 }
 

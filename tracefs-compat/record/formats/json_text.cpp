@@ -6,6 +6,7 @@
 #include <cmath>
 
 #include "common/controls.h"
+#include "common/hexadecimal.h"
 
 namespace kevt::record {
 namespace {
@@ -59,16 +60,8 @@ bool append_json_string(std::string_view text, std::string& out) {
   return is_exact;
 }
 
-void append_hex(std::span<const std::uint8_t> bytes, std::string& out) {
-  constexpr char kDigits[] = "0123456789abcdef";
-  for (std::uint8_t byte : bytes) {
-    out += kDigits[byte >> 4];
-    out += kDigits[byte & 15];
-  }
-}
-
 void append_json_value(const Field& field, std::span<const std::uint8_t> record, std::string& out) {
-  switch (field.kind) {
+  switch (field.is_hex ? FieldKind::DynamicBytes : field.kind) {
     case FieldKind::Number:
     case FieldKind::Text:
     case FieldKind::DynamicText:
@@ -87,7 +80,7 @@ void append_json_value(const Field& field, std::span<const std::uint8_t> record,
       return;
     case FieldKind::DynamicBytes:
       out += '"';
-      append_hex(dynamic_bytes(field, record), out);
+      append_hexadecimal(dynamic_bytes(field, record), out);
       out += '"';
       return;
   }

@@ -14,6 +14,5 @@ namespace kevt::record {
 bool append_json_string(std::string_view text, std::string& out);
 // A field's value: number, string, null for what could not be read, an array for several; bytes as a string of hex.
 void append_json_value(const Field& field, std::span<const std::uint8_t> record, std::string& out);
-void append_hex(std::span<const std::uint8_t> bytes, std::string& out);
 
 }  // namespace kevt::record

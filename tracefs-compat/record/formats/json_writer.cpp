@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "common/hexadecimal.h"
 #include "tracefs-compat/record/formats/json_text.h"
 #include "tracefs-compat/record/histogram_object.h"
 #include "tracefs-compat/record/print/trace_line.h"
@@ -119,7 +120,7 @@ void append_json_record(const TypedRecord& record, const Metadata& metadata, std
     if (append_json_string(value.text, unused)) continue;
     exact += exact.empty() ? ",\"bytes\":{\"" : ",\"";
     exact += field.name + "\":\"";
-    append_hex({reinterpret_cast<const std::uint8_t*>(value.text.data()), value.text.size()}, exact);
+    append_hexadecimal({reinterpret_cast<const std::uint8_t*>(value.text.data()), value.text.size()}, exact);
     exact += '"';
   }
   out += '}';
