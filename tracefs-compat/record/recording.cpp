@@ -5,6 +5,7 @@
 #include <array>
 #include <ranges>
 
+#include "tracefs-compat/record/beside.h"
 #include "tracefs-compat/record/dat/dat_reader.h"
 #include "tracefs-compat/record/formats/json_reader.h"
 #include "tracefs-compat/record/recording_formats.h"
@@ -61,6 +62,7 @@ std::string format_endings() {
 }
 
 Result<std::unique_ptr<RecordReader>> open_recording(const std::string& path) {
+  if (const auto several = beside_names(path)) return open_beside(*several);
   auto file = KEVT_TRY(InputFile::open(path));
   std::array<std::uint8_t, 16> head = {};
   const std::size_t got = file.read_at(0, head);

@@ -225,7 +225,7 @@ std::optional<FileFormat> format_by_file(std::string_view path);
 std::string format_names();
 std::string format_endings();
 
-// Sniffs the format. `path` may be "-" for formats that can be read from a pipe.
+// Sniffs the format. `path` may be "-" for formats that can be read from a pipe, or several files (beside.h).
 Result<std::unique_ptr<RecordReader>> open_recording(const std::string& path);
 // `metadata` outlives the writer and may grow (comms, symbols, totals) until finish(). "-": standard output, where the
 // format allows it; dat and ctf need a file or folder of their own.
