@@ -194,7 +194,12 @@ class Following(PlaceTest):
             os.set_blocking(self.mount.stderr.fileno(), False)
             self.fail(f"{profile}, then {self.cat('kprobe_profile').split()[1:]}; it said: {self.mount.stderr.read()}")
         begun = lambda: [line for line in self.cat("trace").splitlines() if "begun:" in line]
-        wait_until(lambda: len(begun()) == 401, "the last record: it waits for programs that may still come with an older one")
+        try:
+            wait_until(lambda: len(begun()) == 401, "the last record: it waits for programs that may still come with an older one")
+        except AssertionError:
+            os.set_blocking(self.mount.stderr.fileno(), False)
+            files = [self.cat(f"per_cpu/cpu{cpu}/stats") for cpu in range(os.cpu_count())] + [self.cat("kprobe_profile")]
+            self.fail(f"{len(begun())} of 401 records; {files}; it said: {self.mount.stderr.read()}; {begun()[-3:]}")
         lines = begun()
         self.assertTrue(all("(__libc_start_main" in line for line in lines[-256:]), lines[-3:])
         times = [float(line.split(": begun: ")[0].split()[-1]) for line in lines]
