@@ -16,8 +16,8 @@ FilterBar::FilterBar(EventRows& rows, QWidget* parent)
     : QWidget(parent), rows_(rows), edit_(new QLineEdit(this)), verdict_(new QLabel(this)) {
   auto* layout = new QHBoxLayout(this);
   layout->setContentsMargins(6, 4, 6, 4);
-  edit_->setPlaceholderText(
-      tr("filter of what is shown, as the kernel writes it:  count > 4096 && comm ~ \"py*\"   or   event: expression"));
+  edit_->setPlaceholderText(tr("filter what is shown:  count > 4096 && comm ~ \"py*\""));
+  edit_->setToolTip(tr("as the kernel writes filters; `event: expression` is for one event"));
   edit_->setAccessibleName(tr("Filter of the records"));
   edit_->setClearButtonEnabled(true);
   verdict_->setTextInteractionFlags(Qt::TextSelectableByMouse);

@@ -7,7 +7,10 @@
 #include <QSignalSpy>
 #include <QTest>
 #include <QToolButton>
+#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "gui/app/filter_bar.h"
 #include "gui/app/flame_panel.h"
@@ -196,6 +199,60 @@ TEST_F(GuiFlame, TwoRecordingsAreComparedAsAPage) {
   ASSERT_FALSE(*done);
   EXPECT_EQ(done->error().message(), "A has no record of `nobody` to align on");
   EXPECT_FALSE(QFile::exists(folder_.filePath("none.html")));
+}
+
+// The tasks of each are its own, and the records of both stand in one timeline.
+TEST_F(GuiFlame, TwoRecordingsStandBesideOneAnother) {
+  const QString before = folder_.filePath("before.dat"), now = folder_.filePath("now.dat");
+  ASSERT_TRUE(recordStacks(before)) << qPrintable(said_);
+  ASSERT_TRUE(recordStacks(now)) << qPrintable(said_);
+  MainWindow window;
+  show(window);
+  window.openTrace(before);
+  window.settle();
+  const std::uint64_t rows = window.document().view().rows();
+  const std::uint64_t began = window.document().view().time_ns(0);
+  window.openBeside(now, "opening");
+  window.settle();
+  const record::StoreView both = window.document().view();
+  EXPECT_EQ(window.windowTitle(), QStringLiteral("before.dat beside now.dat — kevtrace"));
+  EXPECT_GT(both.rows(), rows);
+  std::map<std::string, std::uint64_t> first, count;  // by recording
+  std::map<std::string, record::Row> first_row;
+  const std::vector<std::string> instances = window.document().metadata()->instances;
+  for (record::Row row = 0; row < both.rows(); ++row) {
+    const record::TypedRecord record = both.typed(row);
+    const std::string& of = instances.at(record.instance - 1);
+    ++count[of];
+    if (record.event->name == "opening" && first.try_emplace(of, record.time_ns).second) first_row[of] = row;
+  }
+  EXPECT_EQ(count["before.dat"], rows);
+  EXPECT_EQ(first.size(), 2u);
+  EXPECT_EQ(first["before.dat"], first["now.dat"]);
+  EXPECT_EQ(both.time_ns(0), began);
+  EXPECT_TRUE(saveScreenshot(window, folder_.filePath("beside.png")));
+
+  // A marker a millisecond behind it: the other recording goes there.
+  window.timeline().addMarker(first["before.dat"] + 1'000'000);
+  window.timeline().selectRow(first_row["now.dat"]);
+  const auto moved = window.moveBeside();
+  ASSERT_TRUE(moved) << moved.error().message();
+  window.settle();
+  const record::StoreView shifted = window.document().view();
+  EXPECT_EQ(shifted.rows(), both.rows());
+  std::map<std::string, std::uint64_t> after;
+  for (record::Row row = 0; row < shifted.rows(); ++row)
+    if (const record::TypedRecord record = shifted.typed(row); record.event->name == "opening")
+      after.try_emplace(instances.at(record.instance - 1), record.time_ns);
+  EXPECT_EQ(after["now.dat"] - after["before.dat"], 1'000'000u);
+
+  // A session knows both.
+  const QString session = folder_.filePath("both.kevs");
+  ASSERT_TRUE(window.writeSession(session));
+  MainWindow again;
+  ASSERT_TRUE(again.openSession(session));
+  again.settle();
+  EXPECT_EQ(again.document().view().rows(), both.rows());
 }
 
 }  // namespace kevt::gui

@@ -175,6 +175,12 @@ void GuiTour::start() {
        "The workspace *Author* (F7): an editor for definitions, and what can be done next. Ctrl+R starts a program, "
        "Ctrl+Shift+A attaches to one that runs, Ctrl+O opens a recording; one can be dropped here, too.");
   alsoDarkAndLarge(window, "start");
+  window.showGuide();
+  window.settle();
+  stop(
+      window, "guide", "The first start",
+      "A bar leads through three steps on a live demo, at the very first start and from *Help*: start a program, put a "
+      "probe into it, look at a record. Each step is done by its button, or in any other way.");
 }
 
 void GuiTour::live() {

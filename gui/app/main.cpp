@@ -181,12 +181,22 @@ int run(int argc, char** argv) {
                      QStringLiteral("kevtrace-gui"));
   if (!parser.isSet(options.screenshot) && qEnvironmentVariableIsEmpty("KEVTRACE_GUI_NO_AUTOSAVE")) {
     window.workspaces().load(settings);
-    QObject::connect(&app, &QApplication::aboutToQuit, &window, [&] { window.workspaces().save(settings); });
+    window.recentTraces() = settings.value(QStringLiteral("recent")).toStringList().mid(0, MainWindow::kMostRecent);
+    QObject::connect(&app, &QApplication::aboutToQuit, &window, [&] {
+      window.workspaces().save(settings);
+      settings.setValue(QStringLiteral("recent"), window.recentTraces());
+    });
   }
   const QStringList size = parser.value(options.size).split(QLatin1Char('x'));
   window.resize(std::clamp(size.value(0).toInt(), 400, 8000), std::clamp(size.value(1).toInt(), 300, 8000));
   window.show();
   if (const int status = open(window, parser, options, command)) return status;
+  const bool is_bare = command.isEmpty() && parser.optionNames().isEmpty() && parser.positionalArguments().isEmpty();
+  if (is_bare && qEnvironmentVariableIsEmpty("KEVTRACE_GUI_NO_AUTOSAVE") &&
+      !settings.value(QStringLiteral("guide/shown")).toBool()) {
+    settings.setValue(QStringLiteral("guide/shown"), true);
+    window.showGuide();
+  }
   if (!parser.isSet(options.screenshot)) return QApplication::exec();
   const double seconds = parser.value(options.after).toDouble();
   for (QDeadlineTimer patience(static_cast<qint64>(std::clamp(seconds, 0.0, 3600.0) * 1000)); !patience.hasExpired();)

@@ -38,6 +38,7 @@ class FilterBar;
 class FlamePanel;
 class FleetSource;
 class FleetStrip;
+class Guide;
 class HistogramPanel;
 class MeasurePanel;
 class ProbesPanel;
@@ -87,6 +88,7 @@ class MainWindow : public QMainWindow {
   void startTarget(const QStringList& command, Start start = Start::Waits);
   void attachTo(const QList<int>& pids, Start start = Start::Waits);
   void attachTo(const proc::ProcessChoice& choice, Start start = Start::Waits);
+  void stopTarget();
   // The running kernel, through one of our runtimes: "bpf" or "kmod".
   void traceKernel(const QString& runtime, Start start = Start::Waits);
   // Follows our mount or the kernel's own tracefs. `pid`: the process whose functions name addresses; 0: none.
@@ -108,8 +110,21 @@ class MainWindow : public QMainWindow {
   // From the first record of `align_on` in each; empty: all of both.
   void compareWith(const QString& before, const QString& page, const QString& align_on,
                    std::function<void(const Result<void>&)> done);
+  // Opens another recording beside the open one (record/beside.h), aligned as the word says.
+  void openBeside(const QString& other, const QString& alignment);
+  // Shifts the recording that the selected record is of, so that the record is where the last marker is.
+  Result<void> moveBeside();
   // Writes the whole trace, in any format that `kevtrace convert` writes.
   Result<void> saveTrace(const QString& path);
+
+  // Three steps for a first user (guide.h).
+  void showGuide();
+  Guide* guide() { return guide_; }  // nullptr: it was not shown yet
+  // The paths of recordings that were opened, the last one first; kept by whoever owns the settings.
+  QStringList& recentTraces() { return recent_; }
+  static constexpr int kMostRecent = 10;
+
+  QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
 
   // Waits until everything is loaded and painted; for screenshots and tests.
   void settle();
@@ -136,14 +151,12 @@ class MainWindow : public QMainWindow {
   void connectFleet();
   void takeState(const LiveState& state);
   void tellTarget(const QString& directory, int pid);
-  QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
   void showState();
   // What an action needs. Without it the action is disabled, and its tip says why.
   enum class Needs { Directory, Growth, Target };
   QAction* liveOnly(Needs needs, QAction* action, const QString& tip = {});
   void showLiveOnly();
   void setFlightRecorder(bool on);
-  void stopTarget();
   void leaveLive();
   void beginTarget(const QStringList& command, Start start);
   void takeDocument();
@@ -169,8 +182,10 @@ class MainWindow : public QMainWindow {
   void checkTrace(const Session& session);
   void askExport();
   void askCompare();
-  std::optional<QString> askAlignment();
+  void askBeside();
+  std::optional<QString> askAlignment(const QString& title, const QString& question, const QString& whole);
   void askBuffer();
+  void showRecent(QMenu& menu);
   void autosave();
   void report(const Result<void>& result);
 
@@ -210,6 +225,8 @@ class MainWindow : public QMainWindow {
   std::vector<LiveOnly> live_only_;
   QAction* buffer_place_ = nullptr;
   QString opened_file_;  // the recording that is shown; empty: none
+  QStringList recent_;
+  Guide* guide_ = nullptr;
   QToolButton* lost_ = nullptr;
   QAction* tracing_ = nullptr;
   QAction* flight_recorder_ = nullptr;

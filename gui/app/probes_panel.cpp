@@ -69,6 +69,7 @@ ProbesPanel::ProbesPanel(TracingService& service, CompilerService& compiler, Eve
   bar->addWidget(fix_);
   bar->addWidget(apply_);
   difference_ = readOnlyText(tr("What Apply would change"), tabs_);
+  difference_->setPlaceholderText(tr("what Apply would change"));
   same_ = new ExportAsPage(tabs_);
   tabs_->addTab(difference_, tr("Difference"));
   tabs_->addTab(same_, tr("Same as"));

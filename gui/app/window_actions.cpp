@@ -19,6 +19,7 @@
 #include "gui/app/command_palette.h"
 #include "gui/app/events_panel.h"
 #include "gui/app/filter_bar.h"
+#include "gui/app/help_menu.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/measure_panel.h"
@@ -55,6 +56,8 @@ void MainWindow::makeActions() {
         QFileDialog::getOpenFileName(this, tr("Open a recording"), {}, tr("Recordings (*.dat);;All files (*)"));
     if (!path.isEmpty() && mayLeaveTarget()) openTrace(path);
   });
+  QMenu* recent = file->addMenu(tr("Open &recent"));
+  connect(recent, &QMenu::aboutToShow, this, [this, recent] { showRecent(*recent); });
   add(file, tr("&Save the trace …"), QKeySequence::Save, [this] {
     const QString path =
         QFileDialog::getSaveFileName(this, tr("Save the trace"), {}, tr("Recordings (*.dat);;All files (*)"));
@@ -62,6 +65,7 @@ void MainWindow::makeActions() {
   });
   add(file, tr("&Export selected records …"), QKeySequence(tr("Ctrl+E")), [this] { askExport(); });
   add(file, tr("&Compare with an earlier recording …"), QKeySequence(tr("Ctrl+Shift+D")), [this] { askCompare(); });
+  add(file, tr("Show another recording &beside this one …"), QKeySequence(tr("Ctrl+Shift+O")), [this] { askBeside(); });
   file->addSeparator();
   add(file, tr("S&tart a target …"), QKeySequence(tr("Ctrl+R")), [this] {
     bool ok = false;
@@ -159,6 +163,7 @@ void MainWindow::makeActions() {
   add(show, tr("Dark colours"), {}, [this] { applyTheme(ThemeChoice::Dark), theme_ = QStringLiteral("dark"); });
   show->addSeparator();
   add(show, tr("Arrange this workspace as at first"), {}, [this] { workspaces_->reset(); });
+  addHelpMenu(*this);
   for (QDockWidget* dock : findChildren<QDockWidget*>()) show->addAction(dock->toggleViewAction());
   for (QMenu* menu : menuBar()->findChildren<QMenu*>()) menu->setToolTipsVisible(true);
 }
@@ -189,6 +194,7 @@ void MainWindow::makeTimelineActions(QMenu* go) {
   add(go, tr("Set a marker at the selected record"), {}, [this] {
     if (timeline_->selectedRow()) timeline_->addMarker(timeline_->view().time_ns(*timeline_->selectedRow()));
   });
+  add(go, tr("Move the other recording: its selected record to the last marker"), {}, [this] { report(moveBeside()); });
   add(go, tr("Remove all markers"), {}, [this] { timeline_->setMarkers({}); });
   makeLookActions(go);
   // Space in the timeline; Ctrl+Space is the editor's.

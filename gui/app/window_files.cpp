@@ -1,4 +1,5 @@
 // What the window reads and writes: recordings, sessions, exports.
+#include <fmt/format.h>
 #include <QDesktopServices>
 #include <QDir>
 #include <QFile>
@@ -6,13 +7,19 @@
 #include <QFileInfo>
 #include <QInputDialog>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMessageBox>
 #include <QTemporaryDir>
 #include <QUrl>
 
+#include <algorithm>
+#include <array>
+#include <utility>
+
 #include "common/controls.h"
 #include "common/error.h"
 #include "gui/app/filter_bar.h"
+#include "gui/app/guide.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
@@ -33,21 +40,69 @@
 #include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
 #include "tracefs-compat/fleet/address.h"
+#include "tracefs-compat/record/beside.h"
 #include "tracefs-compat/record/formats/csv_text.h"
 #include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::gui {
 
+namespace {
+
+QString titleOf(const QString& path) {
+  const auto beside = record::beside_names(path.toStdString());
+  if (!beside) return QFileInfo(path).fileName();
+  QStringList names;
+  for (const std::string& name : record::instance_names(beside->files)) names.append(fromUtf8(name));
+  return names.join(QObject::tr(" beside "));
+}
+
+// Of all files; a path of a session or the command line may be relative.
+QString absolutePath(const QString& path) {
+  const auto beside = record::beside_names(path.toStdString());
+  if (!beside) return QFileInfo(path).absoluteFilePath();
+  QStringList files;
+  for (const std::string& file : beside->files) files.append(QFileInfo(fromUtf8(file)).absoluteFilePath());
+  const QString together = files.join(QLatin1Char(','));
+  return beside->alignment.empty() ? together : together + QLatin1Char('@') + fromUtf8(beside->alignment);
+}
+
+}  // namespace
+
 void MainWindow::openTrace(const QString& path) {
   endTarget();
   command_.clear();
   opened_file_ = path;
-  setWindowTitle(tr("%1 — kevtrace").arg(QFileInfo(path).fileName()));
+  const QString known = fleet::is_address(path.toStdString()) ? path : absolutePath(path);
+  recent_.removeAll(known);
+  recent_.prepend(known);
+  recent_.resize(std::min<qsizetype>(recent_.size(), kMostRecent));
+  setWindowTitle(tr("%1 — kevtrace").arg(titleOf(path)));
   workspaces_->propose(Workspace::Analyse);
   strip_->setMostRecords(document_->mostRecords());
   fleet_->open(fleet::is_address(path.toStdString()) ? path : QString());
   document_->openFile(path);
+}
+
+void MainWindow::showRecent(QMenu& menu) {
+  menu.clear();
+  for (const QString& path : recent_) {
+    QAction* const action = menu.addAction(titleOf(path));
+    action->setToolTip(path);
+    connect(action, &QAction::triggered, this, [this, path] {
+      if (mayLeaveTarget()) openTrace(path);
+    });
+  }
+  if (recent_.isEmpty()) menu.addAction(tr("no recording was opened yet"))->setEnabled(false);
+}
+
+void MainWindow::showGuide() {
+  if (guide_ == nullptr) {
+    addToolBarBreak();
+    guide_ = new Guide(*this);
+    addToolBar(guide_);
+  }
+  guide_->begin();
 }
 
 // Tells the probes panel about the definitions of the open recording.
@@ -68,8 +123,10 @@ void MainWindow::takeDocument() {
 
 Session MainWindow::session() const {
   Session s;
-  const bool is_file = document_->state() == TraceDocument::State::Loaded && QFileInfo(document_->path()).isFile();
-  if (is_file) s.trace = QFileInfo(document_->path()).absoluteFilePath();
+  const bool is_loaded = document_->state() == TraceDocument::State::Loaded;
+  const bool is_file = is_loaded && QFileInfo(document_->path()).isFile();
+  const bool is_beside = is_loaded && !is_file && record::beside_names(document_->path().toStdString());
+  if (is_file || is_beside) s.trace = absolutePath(document_->path());
   if (is_file) s.trace_hash = fileHash(s.trace);
   s.command = command_;
   if (service_->isRunning()) {
@@ -186,7 +243,7 @@ Result<void> MainWindow::writeBundle(const Session& s, const QString& path) {
 Result<void> MainWindow::writeSession(const QString& path) {
   Session s = session();
   if (path.endsWith(QLatin1String(".kevb"))) return writeBundle(s, path);
-  if (!s.trace.isEmpty()) s.trace = QFileInfo(path).absoluteDir().relativeFilePath(s.trace);
+  if (QFileInfo(s.trace).isFile()) s.trace = QFileInfo(path).absoluteDir().relativeFilePath(s.trace);
   return saveSession(s, path);
 }
 
@@ -258,14 +315,12 @@ void MainWindow::compareWith(const QString& before, const QString& page, const Q
               [done = std::move(done)](const Result<void>& written) { done(written); });
 }
 
-// An event that the open recording has records of; empty: whole recordings; nullopt: the user went back.
-std::optional<QString> MainWindow::askAlignment() {
-  QStringList choices = {tr("all of both, from their beginnings")};
+// An event that the open recording has records of; empty: `whole` is chosen; nullopt: the user went back.
+std::optional<QString> MainWindow::askAlignment(const QString& title, const QString& question, const QString& whole) {
+  QStringList choices = {whole};
   for (const auto& event : document_->view().names().events) choices.push_back(QString::fromStdString(event->name));
   bool is_chosen = false;
-  const QString chosen =
-      QInputDialog::getItem(this, tr("Compare"), tr("All of both, or both from their first record of an event"),
-                            choices, 0, false, &is_chosen);
+  const QString chosen = QInputDialog::getItem(this, title, question, choices, 0, false, &is_chosen);
   if (!is_chosen) return std::nullopt;
   return chosen == choices.front() ? QString() : chosen;
 }
@@ -276,7 +331,8 @@ void MainWindow::askCompare() {
   const QString before = QFileDialog::getOpenFileName(this, tr("Compare with an earlier recording"), {},
                                                       tr("Recordings (*.dat);;All files (*)"));
   if (before.isEmpty()) return;
-  const auto align_on = askAlignment();
+  const auto align_on = askAlignment(tr("Compare"), tr("All of both, or both from their first record of an event"),
+                                     tr("all of both, from their beginnings"));
   if (!align_on) return;
   const QString page =
       QFileDialog::getSaveFileName(this, tr("Write the comparison"), tr("comparison.html"), tr("Page (*.html)"));
@@ -285,6 +341,51 @@ void MainWindow::askCompare() {
     report(written);
     if (written) QDesktopServices::openUrl(QUrl::fromLocalFile(page));
   });
+}
+
+void MainWindow::openBeside(const QString& other, const QString& alignment) {
+  QString path = absolutePath(opened_file_) + QLatin1Char(',') + QFileInfo(other).absoluteFilePath();
+  if (!alignment.isEmpty()) path += QLatin1Char('@') + alignment;
+  openTrace(path);
+}
+
+void MainWindow::askBeside() {
+  if (!QFileInfo(opened_file_).isFile())
+    return report(std::unexpected(Error("open a recording first: another one is shown beside it")));
+  const QString other = QFileDialog::getOpenFileName(this, tr("Show another recording beside this one"), {},
+                                                     tr("Recordings (*.dat);;All files (*)"));
+  if (other.isEmpty()) return;
+  const auto align_on =
+      askAlignment(tr("Show beside"), tr("What the two recordings have at the same time"), tr("their first records"));
+  if (align_on) openBeside(other, *align_on);
+}
+
+// The path says how much later than the first one the second one begins.
+Result<void> MainWindow::moveBeside() {
+  const auto beside = record::beside_names(opened_file_.toStdString());
+  const record::StoreView view = document_->view();
+  const auto row = timeline_->selectedRow();
+  const auto& markers = timeline_->markers();
+  if (!beside || beside->files.size() != 2)
+    return std::unexpected(Error("there are no two recordings beside one another"));
+  if (!row || markers.empty())
+    return std::unexpected(
+        Error("set a marker in one recording, and select the record of the other one that is to be at its time"));
+  const auto& instances = document_->metadata()->instances;
+  const auto second = std::ranges::find(instances, record::instance_names(beside->files)[1]) - instances.begin();
+  const auto is_of_second = [&](record::Row at) { return view.typed(at).instance > second; };
+  const auto ns = [](std::uint64_t at) { return static_cast<std::int64_t>(at); };
+  std::array<std::optional<std::int64_t>, 2> begins;
+  for (record::Row at = 0; at < view.rows() && !(begins[0] && begins[1]); ++at)
+    if (auto& begin = begins[is_of_second(at)]; !begin) begin = ns(view.time_ns(at));
+  if (!begins[0] || !begins[1]) return std::unexpected(Error("one of the two recordings is empty"));
+  const std::int64_t by = ns(markers.back().ns) - ns(view.time_ns(*row));
+  const std::int64_t later = *begins[1] - *begins[0] + (is_of_second(*row) ? by : -by);
+  const auto files = std::pair(fromUtf8(beside->files[0]), fromUtf8(beside->files[1]));
+  openTrace(QStringLiteral("%1,%2@%3")
+                .arg(files.first, files.second,
+                     QString::fromStdString(fmt::format("{:+.9f}", static_cast<double>(later) / 1e9))));
+  return {};
 }
 
 void MainWindow::askExport() {
