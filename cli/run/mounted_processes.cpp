@@ -109,6 +109,7 @@ bool MountedProcesses::leave() {
   if (tracing_) kernel_.stop(*tracing_, report_);
   const bool all_good = processes_.leave();
   processes_.settle();
+  processes_.report_untraced();
   return all_good;
 }
 

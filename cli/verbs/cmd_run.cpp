@@ -341,12 +341,7 @@ void Run::print_summary() const {
   }
   trace_.print_accounts();
   if (options_.follow) report_.status(fmt::format("followed {} programs through exec", processes_.followed()));
-  const inproc::ExecFollower::Untraced untraced = processes_.untraced();
-  if (const std::size_t count = untraced.without_descriptor; count > 0)
-    report_.error(fmt::format("{} programs ran untraced: no file descriptor was left (ulimit -n)", count));
-  if (const std::size_t count = untraced.without_answer; count > 0)
-    report_.error(
-        fmt::format("{} programs ran untraced: their exec had no answer in time (the machine is busy)", count));
+  processes_.report_untraced();
 }
 
 int Run::exit_status() const {

@@ -24,8 +24,7 @@ static int64_t now_ns(void) {
   return now.seconds * 1000000000ll + now.nanoseconds;
 }
 
-/* Sleeps until the word has changed, or `left_ns` or a moment is over; 0: there is nobody to wait for. */
-static int sleep_on(const uint32_t* word, uint32_t value, int64_t left_ns, uint64_t asked) {
+int kevt_sleep_on(const uint32_t* word, uint32_t value, int64_t left_ns, uint64_t asked) {
   const time pause = {0, left_ns < LOOK_NS ? left_ns : LOOK_NS};
   if (kevt_own_syscall(NR_FUTEX, (uint64_t)word, FUTEX_WAIT_, value, (uint64_t)&pause) == KEVT_NOT_CALLED) return 0;
   return asked == KEVT_NOT_SEEN || kevt_own_syscall(NR_KILL, asked, 0, 0, 0) != ESRCH_;
@@ -48,7 +47,7 @@ int kevt_await_answer(const kevt_question* question, uint64_t asked) {
   int64_t waited = 0;
   while (began && waited < patience) {
     const uint32_t value = question->report ? __atomic_load_n(question->word, __ATOMIC_ACQUIRE) : question->value;
-    if (is_answered(question) || !sleep_on(question->word, value, patience - waited, asked)) break;
+    if (is_answered(question) || !kevt_sleep_on(question->word, value, patience - waited, asked)) break;
     waited = now_ns() - began;
   }
   const int has_come = is_answered(question);

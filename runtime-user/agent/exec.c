@@ -8,7 +8,7 @@
 enum { NR_ACCESS = 21, NR_EXECVE = 59, NR_GETTID = 186 };
 enum { X_OK_ = 1 };
 
-enum { MOST_LOOKS = 1000 };
+enum { MOST_LOOKS = 200, A_LOOK_NS = 50 * 1000 * 1000 }; /* 10 s, if nothing changes */
 
 static kevt_exec_ask* try_to_claim(kevt_session* session) {
   for (int i = 0; i < KEVT_EXEC_ASKS; i++) {
@@ -20,20 +20,17 @@ static kevt_exec_ask* try_to_claim(kevt_session* session) {
   return 0;
 }
 
-/* Waits for the controller, or another thread, to change the ask's state; 0: it stays as it is. */
-static int await_change(const kevt_exec_ask* ask, uint32_t state, uint64_t controller) {
-  const kevt_question question = {&ask->state, state, 0, 0};
-  return kevt_await_answer(&question, controller);
-}
-
-/* More threads may be about to exec than there are asks: the others wait for one that becomes free.  0: none did. */
+/*
+ * More threads may be about to exec than there are asks: the others wait for one that becomes free.  0: none did.  That
+ * is nobody's fault, and leaves the process as patient as it was.
+ */
 static kevt_exec_ask* claim(kevt_session* session, uint32_t tid, uint64_t controller) {
   for (int looks = 0; looks < MOST_LOOKS; looks++) {
     kevt_exec_ask* const mine = try_to_claim(session);
     if (mine) return mine;
     const kevt_exec_ask* const other = &session->execs[(tid + (uint32_t)looks) % KEVT_EXEC_ASKS];
     const uint32_t state = __atomic_load_n(&other->state, __ATOMIC_ACQUIRE);
-    if (state != KEVT_EXEC_FREE && !await_change(other, state, controller)) break;
+    if (state != KEVT_EXEC_FREE && !kevt_sleep_on(&other->state, state, A_LOOK_NS, controller)) break;
   }
   return 0;
 }
@@ -41,7 +38,8 @@ static kevt_exec_ask* claim(kevt_session* session, uint32_t tid, uint64_t contro
 /* Sets `state` and waits for the controller to set another one; 0: it did not. */
 static int set_and_wait(kevt_exec_ask* ask, uint32_t state, uint64_t controller) {
   __atomic_store_n(&ask->state, state, __ATOMIC_RELEASE);
-  return await_change(ask, state, controller);
+  const kevt_question question = {&ask->state, state, 0, 0};
+  return kevt_await_answer(&question, controller);
 }
 
 int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment) {
@@ -54,9 +52,10 @@ int64_t kevt_execve(uint64_t path, uint64_t arguments, uint64_t environment) {
   const uint32_t tid = (uint32_t)kevt_syscall(NR_GETTID, 0, 0, 0, 0);
   kevt_exec_ask* const ask = claim(session, tid, controller);
   if (ask) ask->tid = tid;
-  if (!ask || !set_and_wait(ask, KEVT_EXEC_ASKED, controller))
-    __atomic_fetch_add(&session->execs_unanswered, 1, __ATOMIC_RELAXED);
+  const int is_answered = ask && set_and_wait(ask, KEVT_EXEC_ASKED, controller);
+  if (!is_answered) __atomic_fetch_add(&session->execs_unanswered, 1, __ATOMIC_RELAXED);
   const int64_t result = kevt_syscall(NR_EXECVE, path, arguments, environment, 0);
+  if (!is_answered) __atomic_fetch_sub(&session->execs_unanswered, 1, __ATOMIC_RELAXED); /* it has failed */
   if (ask) set_and_wait(ask, KEVT_EXEC_FAILED, controller);
   return result;
 }

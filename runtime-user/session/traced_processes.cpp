@@ -195,10 +195,16 @@ bool TracedProcesses::is_any_alive() const {
   });
 }
 
-inproc::ExecFollower::Untraced TracedProcesses::untraced() const {
+void TracedProcesses::report_untraced() const {
   inproc::ExecFollower::Untraced sum = untraced_;
   for (const auto& process : all_) sum += process->runtime().untraced();
-  return sum;
+  if (sum.without_descriptor > 0)
+    report_.error(
+        fmt::format("{} programs ran untraced: no file descriptor was left (ulimit -n)", sum.without_descriptor));
+  if (sum.without_answer > 0)
+    report_.error(fmt::format(
+        "{} programs ran untraced: their exec had no answer in time (the machine is busy, or they have another tracer)",
+        sum.without_answer));
 }
 
 TracedProcess& TracedProcesses::command() const {

@@ -78,7 +78,8 @@ class TracedProcesses {
   int end_of_command() const;
   std::size_t followed() const { return followed_; }
   std::size_t taken_away() const { return taken_away_; }
-  inproc::ExecFollower::Untraced untraced() const;
+  // Tells of programs that came by exec and ran untraced, and why.
+  void report_untraced() const;
 
  private:
   void add(HeldProgram program);

@@ -36,7 +36,8 @@ namespace kevt::inproc {
 namespace {
 
 constexpr std::size_t kMostAwaited = std::size_t{2} * KEVT_EXEC_ASKS;
-constexpr std::chrono::seconds kUntilAsleep{5};  // from the question to the futex, where CPUs are busy; it waits 10 s
+constexpr std::chrono::seconds kUntilAsleep{
+    5};  // from the question to the futex, where CPUs are busy; it waits 10 s for the first answer
 constexpr std::chrono::seconds kUntilExpired{2};
 
 bool is_exec(const ThreadReport& report) { return !report.ended() && report.event() == PTRACE_EVENT_EXEC; }
@@ -55,9 +56,11 @@ void ExecFollower::set(std::uint32_t ask, std::uint32_t state) const {
 }
 
 // Only if the ask is as it was seen: a thread that was slow may ask by now.
-void ExecFollower::free(std::uint32_t ask, std::uint32_t seen) const {
-  std::uint32_t& word = memory_.session().execs[ask].state;
-  if (__atomic_compare_exchange_n(&word, &seen, KEVT_EXEC_FREE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+void ExecFollower::free(std::uint32_t ask, kevt_exec_ask seen) const {
+  kevt_exec_ask& there = memory_.session().execs[ask];
+  if (__atomic_load_n(&there.tid, __ATOMIC_ACQUIRE) != seen.tid) return;
+  std::uint32_t& word = there.state;
+  if (__atomic_compare_exchange_n(&word, &seen.state, KEVT_EXEC_FREE, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
     syscall(SYS_futex, &word, FUTEX_WAKE, INT_MAX, nullptr, nullptr, 0);
 }
 
@@ -85,6 +88,8 @@ void ExecFollower::take_up(std::uint32_t ask, pid_t tid, Clock::duration age) {
     const pid_t process = proc::process_of(tid);
     if (process && awaited_.size() < kMostAwaited && ptrace(PTRACE_SEIZE, tid, 0, PTRACE_O_TRACEEXEC) == 0)
       awaited_.push_back({tid, process, ask});
+    else
+      ++unseen_;  // another tracer has it, for instance
   } else if (asker == Asker::Unclear) {
     ++unseen_;
   }
@@ -136,7 +141,7 @@ void ExecFollower::look_at(std::uint32_t ask, Clock::time_point now, Whose whose
     let_go_of(ask);
     return set(ask, KEVT_EXEC_FREE);
   }
-  if (seen.state != KEVT_EXEC_FREE && !is_awaited && now - found.since > kUntilExpired) free(ask, seen.state);
+  if (seen.state != KEVT_EXEC_FREE && !is_awaited && now - found.since > kUntilExpired) free(ask, seen);
 }
 
 std::vector<Tracee> ExecFollower::look() {

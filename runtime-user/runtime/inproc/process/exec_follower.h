@@ -30,7 +30,8 @@ class ExecFollower {
   // Whether a thread has asked whose exec has no outcome yet, or a program waits for look().
   bool is_awaiting() const { return !awaited_.empty() || !became_.empty(); }
   // Programs that run untraced since they could not be held: no descriptor was left for them; or the thread that asked
-  // had no answer in time, or was not seen to wait for one. Hostile processes of the session may add to the latter.
+  // had no answer in time, was not seen to wait for one, or has another tracer. Hostile processes of the session may
+  // add to the latter.
   struct Untraced {
     std::size_t without_descriptor = 0, without_answer = 0;
     Untraced& operator+=(const Untraced& other) {
@@ -69,7 +70,7 @@ class ExecFollower {
   Step advance(const Awaited& awaited) const;
   int kinds_for(pid_t tid) const;
   void set(std::uint32_t ask, std::uint32_t state) const;
-  void free(std::uint32_t ask, std::uint32_t seen) const;
+  void free(std::uint32_t ask, kevt_exec_ask seen) const;
 
   SessionMemory& memory_;
   pid_t own_;
