@@ -20,7 +20,9 @@ CLI::Validator file_format() {
 }
 
 void add_input(CLI::App& verb, InputOptions& input) {
-  verb.add_option("FILE", input.file, "a recording: trace.dat of kevtrace or trace-cmd, or NDJSON of kevtrace")
+  verb.add_option("FILE", input.file,
+                  "a recording: trace.dat of kevtrace or trace-cmd, or NDJSON of kevtrace; FILE,FILE: several beside "
+                  "one another")
       ->type_name("")
       ->required();
   verb.add_option("-F,--filter", input.filters, "only these: 'EVENT: EXPRESSION', or EVENT; names may be globs")

@@ -26,12 +26,19 @@ namespace {
 constexpr std::size_t kMostFormats = 0xfff0;
 constexpr std::string_view kByClock = "clock";
 
-// The format without its id, which each machine gives by itself.
-std::string without_id(std::string_view format) {
-  const std::size_t begin = format.find("\nID: ");
-  const std::size_t end = begin == std::string::npos ? begin : format.find('\n', begin + 1);
+// The format with another id: each machine gives ids by itself.
+std::string with_id(std::string_view format, std::uint32_t id) {
+  constexpr std::string_view kLead = "\nID: ";
+  const std::size_t begin = format.find(kLead);
+  const std::size_t end = begin == std::string::npos ? begin : format.find('\n', begin + kLead.size());
   if (end == std::string::npos) return std::string(format);
-  return std::string(format.substr(0, begin)) + std::string(format.substr(end));
+  return fmt::format("{}{}{}{}", format.substr(0, begin), kLead, id, format.substr(end));
+}
+
+// Times of a recording may be anything.
+std::int64_t signed_time(std::uint64_t ns) {
+  constexpr std::int64_t kLatest = std::int64_t{1} << 62;
+  return static_cast<std::int64_t>(std::min<std::uint64_t>(ns, kLatest));
 }
 
 // Seconds with a sign, as nanoseconds.
@@ -74,7 +81,7 @@ class BesideReader final : public RecordReader {
     out.time_ns = static_cast<std::uint64_t>(time_of(*first));
     out.instance += first->first_instance;
     out.event = first->events.at(first->record.event);
-    if (out.event->id != first->record.event->id) out.bytes = with_id(out);
+    if (out.event->id != first->record.event->id) out.bytes = bytes_with_id(out);
     return true;
   }
 
@@ -98,7 +105,7 @@ class BesideReader final : public RecordReader {
     for (Side& side : sides_) {
       const auto own = [&](std::optional<std::uint64_t> ns) -> std::optional<std::uint64_t> {
         if (!ns) return ns;
-        return static_cast<std::uint64_t>(std::max<std::int64_t>(static_cast<std::int64_t>(*ns) - side.shift_ns, 0));
+        return static_cast<std::uint64_t>(std::max<std::int64_t>(signed_time(*ns) - side.shift_ns, 0));
       };
       side.reader->narrow({.from_ns = own(wanted.from_ns), .to_ns = own(wanted.to_ns)});
     }
@@ -117,7 +124,7 @@ class BesideReader final : public RecordReader {
   };
 
   static std::int64_t time_of(const Side& side) {
-    return std::max<std::int64_t>(static_cast<std::int64_t>(side.record.time_ns) + side.shift_ns, 0);
+    return std::max<std::int64_t>(signed_time(side.record.time_ns) + side.shift_ns, 0);
   }
 
   void step(Side& side) {
@@ -147,10 +154,20 @@ class BesideReader final : public RecordReader {
       metadata_.maker = own.maker;
     }
     metadata_.cpus = std::max(metadata_.cpus, own.cpus);
+    describe_tasks(own);
     for (const std::string& one : own.definitions)
       if (std::ranges::find(metadata_.definitions, one) == metadata_.definitions.end())
         metadata_.definitions.push_back(one);
     for (const EventTotals& one : own.totals) add_totals(one);
+  }
+
+  // For formats that know one machine alone. Of a thread, a process or an address that two recordings have, the first
+  // one's is kept.
+  void describe_tasks(const Metadata& own) {
+    metadata_.comms.insert(own.comms.begin(), own.comms.end());
+    metadata_.process_of.insert(own.process_of.begin(), own.process_of.end());
+    metadata_.processes.insert(own.processes.begin(), own.processes.end());
+    for (const Symbol* symbol : own.symbols.all()) metadata_.symbols.add(*symbol);
   }
 
   void add_totals(const EventTotals& more) {
@@ -170,15 +187,15 @@ class BesideReader final : public RecordReader {
   // Events with equal formats are one event. False: there are too many.
   bool take_event(Side& side, const EventFormat& event) {
     const std::string text = without_names(event);  // the names of addresses are those of one recording
-    const EventFormat*& known = formats_[event.system + "\n" + without_id(text)];
+    const EventFormat*& known = formats_[event.system + "\n" + with_id(text, 0)];
     if (known == nullptr) {
       if (metadata_.formats.all().size() >= kMostFormats) {
         problems_of_opening_.add("events beyond the first 65520 are left out");
         return false;
       }
-      auto read = parse_format(event.system, text);
+      const bool is_free = event.id != 0 && metadata_.formats.by_id(event.id) == nullptr;
+      auto read = parse_format(event.system, with_id(text, is_free ? event.id : free_id()));
       EventFormat own = read ? *std::move(read) : event;
-      if (metadata_.formats.by_id(own.id) != nullptr || own.id == 0) own.id = free_id();
       known = &metadata_.formats.add(std::move(own));
     }
     side.events[&event] = known;
@@ -190,7 +207,7 @@ class BesideReader final : public RecordReader {
     return next_id_;
   }
 
-  std::span<const std::uint8_t> with_id(const TypedRecord& record) {
+  std::span<const std::uint8_t> bytes_with_id(const TypedRecord& record) {
     bytes_.assign(record.bytes.begin(), record.bytes.end());
     const auto id = static_cast<std::uint16_t>(record.event->id);
     if (bytes_.size() >= sizeof id) std::memcpy(bytes_.data(), &id, sizeof id);
@@ -221,13 +238,15 @@ class BesideReader final : public RecordReader {
     for (Side& side : sides_) times.push_back(KEVT_TRY(times_of(side, later ? std::string() : alignment)));
     std::int64_t earliest = 0;
     for (std::size_t i = 0; i < sides_.size(); ++i) {
-      const auto marker = [&](std::size_t of) { return static_cast<std::int64_t>(times[of].marker); };
+      const auto marker = [&](std::size_t of) { return signed_time(times[of].marker); };
       sides_[i].shift_ns = i == 0 ? 0 : marker(0) - marker(i) + later.value_or(0);
-      earliest = std::min(earliest, static_cast<std::int64_t>(times[i].first) + sides_[i].shift_ns);
+      earliest = std::min(earliest, signed_time(times[i].first) + sides_[i].shift_ns);
     }
     // No record is before time 0: all come later instead.
     for (Side& side : sides_) side.shift_ns -= earliest;
-    if (metadata_.wall_offset_ns) *metadata_.wall_offset_ns += earliest;
+    if (metadata_.wall_offset_ns &&
+        __builtin_add_overflow(*metadata_.wall_offset_ns, earliest, &*metadata_.wall_offset_ns))
+      metadata_.wall_offset_ns.reset();
     return {};
   }
 
@@ -252,7 +271,8 @@ std::optional<BesideNames> beside_names(const std::string& path) {
   BesideNames names;
   for (const auto part : std::views::split(path, ',')) names.files.emplace_back(std::string_view(part));
   std::string& last = names.files.back();
-  if (const std::size_t at = last.rfind('@'); at != std::string::npos && !is_there(last)) {
+  const std::size_t at = last.rfind('@');
+  if (at != std::string::npos && !last.substr(at).contains('/') && !is_there(last)) {
     names.alignment = last.substr(at + 1);
     last.resize(at);
   }

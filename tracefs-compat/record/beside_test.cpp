@@ -2,7 +2,7 @@
 
 #include <gmock/gmock.h>
 
-#include <fstream>
+#include <algorithm>
 
 #include "tracefs-compat/record/record_testing.h"
 
@@ -98,6 +98,52 @@ TEST_F(Beside, OrShiftedOrAsTheyAre) {
   ASSERT_EQ(seen.size(), 5u);
   EXPECT_EQ(seen.front().time_ns, 0u);
   EXPECT_EQ(seen.back().time_ns, 1'000'020'000u);
+}
+
+// Each machine gives its first event the same id, and another one has it here.
+TEST_F(Beside, WhatIsWrittenOfThemIsReadAsTheSame) {
+  const std::string third = folder_.file("third.dat");
+  Metadata other;
+  other.formats.add(*parse_format("kprobes", with_id(kClosedFormat, "20001", "20000")));
+  other.comms[9] = "third";
+  Bytes back = closed(9, 5);
+  store<std::uint16_t>(back, 0, 20000);
+  write(third, other, {{10'000, back}});
+  Metadata mine;
+  mine.formats.add(*parse_format("kprobes", kOpenedFormat));
+  mine.comms[7] = "cat";
+  const std::string first = folder_.file("opened.dat");
+  write(first, mine, {{1'000'000, opened(7, "a", 3)}});
+  for (const FileFormat format : {FileFormat::Dat, FileFormat::Json}) {
+    auto reader = open_recording(first + "," + third);
+    ASSERT_TRUE(reader);
+    const std::string both = folder_.file(format == FileFormat::Dat ? "both.dat" : "both.json");
+    auto writer = create_recording(format, both, (*reader)->metadata());
+    ASSERT_TRUE(writer);
+    for (TypedRecord record; (*reader)->next(record);) {
+      record.instance = 0;
+      ASSERT_TRUE((*writer)->add(record));
+    }
+    ASSERT_TRUE((*writer)->finish());
+    auto again = open_recording(both);
+    ASSERT_TRUE(again) << again.error().message();
+    std::vector<std::string> events;
+    for (TypedRecord record; (*again)->next(record);)
+      events.push_back(record.event->name + " of " + std::string(record.comm));
+    EXPECT_THAT(events, ElementsAre("opened of cat", "closed of third"));
+    EXPECT_THAT((*again)->problems(), testing::IsEmpty());
+  }
+}
+
+TEST_F(Beside, TimesMayBeAnything) {
+  const std::string late = folder_.file("late.dat");
+  write(late, metadata_, {{~std::uint64_t{0} - 5, opened(7, "a", 3)}, {~std::uint64_t{0}, closed(7, 0)}});
+  for (const char* const alignment : {"", "@clock", "@+1000000000", "@-1000000000", "@closed"})
+    for (const std::string& path : {first_ + "," + late, late + "," + first_}) {
+      const auto seen = read(path + alignment);
+      ASSERT_EQ(seen.size(), 5u) << path << alignment;
+      EXPECT_TRUE(std::ranges::is_sorted(seen, {}, &Seen::time_ns)) << path << alignment;
+    }
 }
 
 TEST_F(Beside, TheSameFileTwiceHasTwoNames) {

@@ -14,7 +14,9 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <set>
 
+#include "common/hexadecimal.h"
 #include "compiler/model/floating.h"
 
 namespace kevt::record {
@@ -134,6 +136,19 @@ void set_kind(Field& field, const Declaration& from) {
   field.is_float = float_bytes(from.type) != 0 && float_bytes(from.type) == field.item_bytes;
 }
 
+// The names before `=%02x%02x`, as `print fmt` has them.
+std::set<std::string_view> names_in_hex(std::string_view print_fmt) {
+  constexpr std::string_view kBytes = "=%02x%02x";
+  std::set<std::string_view> names;
+  for (std::size_t at = print_fmt.find(kBytes); at != std::string_view::npos; at = print_fmt.find(kBytes, at + 1)) {
+    constexpr std::size_t kLongestName = 256;
+    const std::size_t begin = at - std::min(at, kLongestName);
+    const std::string_view before = print_fmt.substr(begin, at - begin);
+    names.insert(before.substr(before.find_last_of(" \"") + 1));
+  }
+  return names;
+}
+
 PlaceRole role_of(std::string_view name) {
   if (name == "__probe_ip") return PlaceRole::Place;
   if (name == "__probe_func") return PlaceRole::Function;
@@ -247,9 +262,10 @@ Result<EventFormat> parse_format(std::string_view system, std::string_view text)
       break;
     }
   }
+  const auto in_hex = names_in_hex(made.print_fmt);
   for (Field& field : made.fields)
-    field.is_hex = field.kind == FieldKind::Numbers && field.item_bytes == 1 && field.size > 1 &&
-                   made.print_fmt.contains(fmt::format(" {}=%02x%02x", field.name));
+    field.is_hex =
+        field.kind == FieldKind::Numbers && field.item_bytes == 1 && field.size > 1 && in_hex.contains(field.name);
   std::uint32_t bytes = 0;
   made.steps = kStepsOfRecord + static_cast<std::uint32_t>(made.print_fmt.size() / kTextPerStep);
   for (const Field& field : made.fields) {
@@ -322,6 +338,14 @@ double as_double(const Value& value) {
                                            : static_cast<double>(value.number);
 }
 
+namespace {
+
+std::span<const std::uint8_t> bytes_of(std::string_view text) {
+  return {reinterpret_cast<const std::uint8_t*>(text.data()), text.size()};
+}
+
+}  // namespace
+
 void append_plain(const Value& value, std::string& out) {
   char digits[24];
   char* end = digits;
@@ -330,6 +354,7 @@ void append_plain(const Value& value, std::string& out) {
       out += "(fault)";
       return;
     case Value::Kind::Text:
+      if (value.is_hex) return append_hexadecimal(bytes_of(value.text), out);
       out += value.text;
       return;
     case Value::Kind::Float:

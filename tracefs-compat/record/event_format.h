@@ -84,6 +84,7 @@ struct Value {
   std::string_view text;     // without its NUL; lives as long as the record's bytes
 
   std::uint8_t bytes = 8;  // of a Float
+  bool is_hex = false;     // Text: these are bytes that are shown in hexadecimal
 
   bool is_integer() const { return kind == Kind::Unsigned || kind == Kind::Signed; }
   bool is_number() const { return is_integer() || kind == Kind::Float; }

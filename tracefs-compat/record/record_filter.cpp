@@ -8,6 +8,7 @@
 #include "tracefs-compat/record/record_filter.h"
 
 #include <algorithm>
+#include <cstring>
 
 #include "compiler/ir/interpreter.h"
 #include "compiler/ir/predicate.h"
@@ -23,6 +24,7 @@ model::TypeSpec type_of(const Field& field) {
     type.kind = model::TypeKind::String;
   else
     type.kind = field.is_signed ? model::TypeKind::Signed : model::TypeKind::Unsigned;
+  if (field.is_hex) type.kind = model::TypeKind::HexBytes;
   if (field.is_float) {
     type.kind = model::TypeKind::Float;
     type.bytes = static_cast<std::uint8_t>(field.item_bytes);
@@ -30,6 +32,14 @@ model::TypeSpec type_of(const Field& field) {
   }
   if (field.kind == FieldKind::Numbers) type.text.clear();
   return type;
+}
+
+// As the filter of a probe sees it: the first byte is the lowest.
+std::uint64_t hex_number(const Field& field, std::span<const std::uint8_t> record) {
+  std::uint64_t number = 0;
+  const auto bytes = dynamic_bytes(field, record);
+  std::memcpy(&number, bytes.data(), std::min(bytes.size(), sizeof number));
+  return number;
 }
 
 std::uint64_t generic_number(const model::FilterPredicate& predicate, const TypedRecord& record) {
@@ -101,7 +111,10 @@ bool BoundFilter::step_holds(const Step& step, const TypedRecord& record) {
     if (step.field) text = value_of(*step.field, record.bytes).text;
     return ir::accepts_text(p, text);
   }
-  return ir::accepts_number(p, step.field ? value_of(*step.field, record.bytes).number : generic_number(p, record));
+  if (!step.field) return ir::accepts_number(p, generic_number(p, record));
+  const bool is_hex = step.field->is_hex;
+  return ir::accepts_number(
+      p, is_hex ? hex_number(*step.field, record.bytes) : value_of(*step.field, record.bytes).number);
 }
 
 bool BoundFilter::holds(const TypedRecord& record) const {
@@ -148,8 +161,7 @@ Result<std::optional<RecordFilters>> RecordFilters::compile(std::span<const Filt
       }
     }
     if (!any) return std::unexpected(Error("no event `" + request.event + "` in the recording"));
-    const bool is_glob = request.event.find_first_of("*?[") != std::string::npos;
-    if (bound && (is_glob || mistakes.empty())) continue;  // `*: fd == 3` means the events that have such a field
+    if (bound) continue;  // `*: fd == 3` means the events that have such a field; so do several events of one name
     mistaken = i;
     for (const diag::Diagnostic& one : mistakes.diagnostics()) sink.report(one);
     return std::optional<RecordFilters>();

@@ -48,7 +48,8 @@ class Statistics final : public AnswerTable {
 
   // Fields with very many values (addresses, sizes) tell nothing by their most frequent ones.
   void add_values(Event& event, const TypedRecord& record) {
-    for (std::size_t i = 0; i < event.values.size(); ++i) {
+    // Two formats of a hostile file may have one id.
+    for (std::size_t i = 0; i < std::min(event.values.size(), record.event->fields.size()); ++i) {
       const Field& field = record.event->fields[i];
       if (field.role != PlaceRole::None || event.values[i].size() > kMaxValues) continue;
       key_.clear();

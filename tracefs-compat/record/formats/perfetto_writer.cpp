@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "common/error.h"
+#include "common/hexadecimal.h"
 #include "tracefs-compat/record/recording_formats.h"
 
 namespace kevt::record {
@@ -54,6 +55,11 @@ Protobuf generic_event(const TypedRecord& record) {
   Protobuf event;
   event.text(1, record.event->name);
   for (const Field& field : record.event->fields) {
+    if (field.is_hex) {
+      const std::string digits = hexadecimal(dynamic_bytes(field, record.bytes));
+      add_field(event, field.name, {.kind = Value::Kind::Text, .text = digits});
+      continue;
+    }
     const std::uint32_t count = field.kind == FieldKind::Text ? 1 : std::min(field.items(), 64u);
     for (std::uint32_t i = 0; i < count; ++i)
       add_field(event, count > 1 ? field.name + "[" + std::to_string(i) + "]" : field.name,

@@ -355,8 +355,8 @@ NumberStyle number_style(const EventFormat& event, std::string_view field) {
 
 void append_shown(const Field& field, NumberStyle style, const Symbols& symbols, std::span<const std::uint8_t> record,
                   std::string& out) {
-  const bool is_plain =
-      style == NumberStyle::Decimal || field.kind == FieldKind::DynamicBytes || field.is_text() || field.is_float;
+  const bool is_plain = style == NumberStyle::Decimal || field.kind == FieldKind::DynamicBytes || field.is_text() ||
+                        field.is_float || field.is_hex;
   if (is_plain) return append_value(field, record, out);
   const std::size_t begin = out.size();
   for (std::uint32_t i = 0; i < field.items(); ++i) {

@@ -38,7 +38,12 @@ bool is_known(const ValueName& name, const Metadata& metadata) {
 std::optional<Value> number_or_text(const ValueName& name, const TypedRecord& record) {
   if (!name.event.empty() && name.event != record.event->name && !is_named(*record.event, name.event))
     return std::nullopt;
-  if (const Field* field = record.event->find(name.field)) return value_of(*field, record.bytes);
+  if (const Field* field = record.event->find(name.field)) {
+    if (!field->is_hex) return value_of(*field, record.bytes);
+    const auto bytes = dynamic_bytes(*field, record.bytes);
+    return Value{
+        .kind = Value::Kind::Text, .text = {reinterpret_cast<const char*>(bytes.data()), bytes.size()}, .is_hex = true};
+  }
   if (name.field == "pid") return Value{Value::Kind::Signed, static_cast<std::uint64_t>(std::int64_t{record.pid}), {}};
   if (name.field == "cpu") return Value{Value::Kind::Unsigned, record.cpu, {}};
   if (name.field == "comm") return Value{Value::Kind::Text, 0, record.comm};
@@ -57,7 +62,6 @@ std::optional<std::string> key_text(const ValueName& name, const TypedRecord& re
     case Value::Kind::Absent:
       return "(fault)";
     case Value::Kind::Text:
-      return std::string(value->text);
     case Value::Kind::Float: {
       std::string text;
       append_plain(*value, text);
