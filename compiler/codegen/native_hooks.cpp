@@ -21,7 +21,6 @@
 #include <llvm/IR/InlineAsm.h>
 #include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/MDBuilder.h>
-#include <sys/auxv.h>
 
 #include <algorithm>
 #include <array>
@@ -29,6 +28,7 @@
 
 #include "common/abi/probe.h"
 #include "common/assert.h"
+#include "common/fs_base.h"
 #include "compiler/model/span_context.h"
 #include "compiler/model/thread_local.h"
 
@@ -227,11 +227,9 @@ Value* NativeHooks::slot(llvm::IRBuilder<>& b, std::uint32_t index) {
   return read(b, event_, offsetof(kevt_event, slots) + 8ull * index, 64);
 }
 
-// Bit 1 of AT_HWCAP2: the kernel lets programs read %fs by an instruction (Documentation/x86/x86_64/fsgs.rst).
-// Elsewhere the word at the thread pointer is its own address, as the ABI has it; in programs of Go it is ours.
+// The word at the thread pointer is its own address, as the ABI has it; not in programs of Go.
 Value* NativeHooks::thread_pointer(llvm::IRBuilder<>& b) {
-  constexpr unsigned long kFsGsBase = 2;
-  const char* text = (getauxval(AT_HWCAP2) & kFsGsBase) != 0 ? "rdfsbase $0" : "movq %fs:0, $0";
+  const char* text = may_read_fs_base() ? "rdfsbase $0" : "movq %fs:0, $0";
   auto* type = llvm::FunctionType::get(b.getInt64Ty(), {}, false);
   return b.CreateCall(llvm::InlineAsm::get(type, text, "=r", true));
 }
@@ -259,7 +257,8 @@ Value* NativeHooks::thread_local_address(llvm::IRBuilder<>& b, std::uint32_t slo
   b.SetInsertPoint(counted);
   Value* const entry = b.CreateAdd(dtv, b.CreateMul(module, b.getInt64(model::kDtvEntryBytes)));
   Value* const start = load(b, entry, 8, missing);
-  b.CreateCondBr(b.CreateICmpNE(start, b.getInt64(model::kNoBlock)), made, missing);
+  // Neither 0, which the C library has not looked at yet, nor kNoBlock.
+  b.CreateCondBr(b.CreateICmpULT(b.CreateSub(start, b.getInt64(1)), b.getInt64(model::kNoBlock - 1)), made, missing);
   b.SetInsertPoint(made);
   Value* const in_block = b.CreateAdd(start, b.CreateAnd(word, b.getInt64(UINT32_MAX)));
   b.CreateBr(done);

@@ -194,7 +194,7 @@ std::uint64_t Run::thread_local_address(std::uint64_t word) const {
   const std::uint64_t module = word >> 32;
   if (!count || module > *count) return 0;
   const auto block = word_at(*dtv + module * model::kDtvEntryBytes);
-  return block && *block != model::kNoBlock ? *block + (word & UINT32_MAX) : 0;
+  return block && *block != 0 && *block != model::kNoBlock ? *block + (word & UINT32_MAX) : 0;
 }
 
 Fetched Run::span_context(std::uint64_t pointer) const {

@@ -5,8 +5,9 @@
 //   otherwise  MODULE << 32 | OFFSET: the block of a module lies where entry MODULE of the thread's dtv points to
 //
 // The dtv is glibc's (sysdeps/x86_64/nptl/tls.h, sysdeps/generic/dl-dtv.h): its address is the second word at the
-// thread pointer, an entry has two words, the entry before the first tells how many there are, and ~0 is a block that
-// the thread has not made yet.
+// thread pointer, an entry has two words, the entry before the first tells how many there are, and 0 or ~0 stand for a
+// block that the thread has not made yet. A library that is unloaded leaves its number to the next one: until a thread
+// uses that one's variables, the entry leads to the old block.
 #pragma once
 
 #include <cstdint>

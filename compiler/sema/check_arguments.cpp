@@ -91,8 +91,8 @@ class BaseCheck {
   void operator()(const model::MemoryBase&) const {}
   void operator()(const model::SymbolBase& base) const {
     const auto found = check_.env.find_data(base.symbol);
-    if (found && found->thread_local_place)
-      std::get<model::SymbolBase>(check_.definition.args[argument_].expr.base).is_thread_local = true;
+    std::get<model::SymbolBase>(check_.definition.args[argument_].expr.base).is_thread_local =
+        found && found->thread_local_place;
     // Other probes report it when they are armed (check_register.cpp).
     if (check_.definition.kind != model::EventKind::Eprobe) return;
     if (found || found.error().failure == target::LookupFailure::NotChecked) return;
@@ -110,9 +110,12 @@ class BaseCheck {
                       "`--pid`)",
                       id_word_of(arg)));
     const bool has_own_type = arg.type.kind == model::TypeKind::HexBytes && arg.type.array_count == id_bytes_of(arg);
-    if (!arg.expr.dereferences.empty() || !has_own_type)
-      refuse(
-          fmt::format("`{}` is {} bytes, of the type `hex[{}]`", id_word_of(arg), id_bytes_of(arg), id_bytes_of(arg)));
+    if (arg.expr.dereferences.empty() && has_own_type && !arg.length) return;
+    check_.report({.kind = diag::Kind::BadType,
+                   .column = arg.type.written ? arg.type.span.begin : arg.expr_span.begin,
+                   .order = diag::argument_order(argument_, diag::kArgType),
+                   .note = fmt::format("`{}` is {} bytes, of the type `hex[{}]`, and nothing is read behind it",
+                                       id_word_of(arg), id_bytes_of(arg), id_bytes_of(arg))});
   }
   void operator()(const model::FileOffsetBase&) const {}
   void operator()(const model::ImmediateBase&) const {}
@@ -267,7 +270,7 @@ namespace {
 // Refuses `enum` for an argument whose type is not known, and `hex` for a single byte.
 void refuse_incomplete(const DefinitionCheck& check, std::size_t argument) {
   const model::FetchArg& arg = check.definition.args[argument];
-  if (arg.type.kind == model::TypeKind::HexBytes && arg.type.array_count == 0)
+  if (arg.type.kind == model::TypeKind::HexBytes && arg.type.array_count < 2)
     check.report({.kind = diag::Kind::BadType,
                   .column = arg.type.span.begin,
                   .order = diag::argument_order(argument, diag::kArgType),

@@ -6,6 +6,7 @@
 // A place whose module is not loaded is not checked, and its data symbols are not either: the probe waits.
 // Mirrors __register_trace_kprobe() of kernel/trace/trace_kprobe.c and register_kprobe() (6.1).
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "compiler/model/span_context.h"
 #include "compiler/sema/definition_check.h"
@@ -15,6 +16,8 @@ namespace {
 
 std::string missing_text(const model::SymbolBase* symbol, const target::LookupError& error) {
   if (!error.why.empty()) return error.why;
+  if (error.failure == target::LookupFailure::NotUnique)
+    return fmt::format("several files have it: {}", fmt::join(error.candidates, ", "));
   if (symbol != nullptr) return fmt::format("no data symbol `{}`", symbol->symbol);
   return fmt::format("no file that the program has loaded publishes spans of OpenTelemetry (thread-local `{}`)",
                      model::kSpanContextSymbol);
@@ -27,6 +30,15 @@ void check_data_symbols(const DefinitionCheck& check) {
     if (base == nullptr && !is_span) return false;
     const auto found = check.env.find_data(is_span ? model::kSpanContextSymbol : base->symbol);
     if (found || found.error().failure == target::LookupFailure::NotChecked) return false;
+    if (is_span) {
+      check.report({.kind = diag::Kind::SymbolMissing,
+                    .column = expr.base_span.begin,
+                    .order = diag::kStepRegister,
+                    .errno_value = ENOENT,
+                    .logged = false,
+                    .detail = missing_text(nullptr, found.error())});
+      return true;
+    }
     check.report({.kind = diag::Kind::BadProbeAddr,
                   .column = check.place_column(),
                   .order = diag::kStepRegister,

@@ -11,14 +11,17 @@
 // evaluate filters. Mirrors parse_pred() of kernel/trace/trace_events_filter.c, 6.1.
 #include "compiler/sema/filter.h"
 
+#include <fmt/format.h>
 #include <strings.h>
-#include <algorithm>
 
+#include <algorithm>
 #include <cerrno>
 #include <cmath>
+#include <cstring>
 #include <limits>
 #include <utility>
 
+#include "common/hexadecimal.h"
 #include "compiler/model/floating.h"
 #include "compiler/sema/filter_field.h"
 #include "compiler/sema/filter_glob.h"
@@ -58,6 +61,7 @@ class Binder {
   void bind_float(FilterPredicate& predicate, const FilterField& field);
   void bind_number(FilterPredicate& predicate, const FilterField& field);
   bool take_name(FilterPredicate& predicate, const model::EnumNames& names);
+  bool take_hex(FilterPredicate& predicate, const FilterField& field);
   void check_function(const FilterPredicate& predicate, const FilterField& field);
   bool is_function(const FilterPredicate& predicate) const;
   void check_cpus(const FilterPredicate& predicate, const FilterField& field);
@@ -112,6 +116,8 @@ void Binder::bind(FilterPredicate& predicate) {
   predicate.field = field->index;
   const bool compares = predicate.op != CompareOp::Glob && predicate.modifier == model::FieldModifier::None;
   if (compares && field->names && predicate.operand_quoted && !take_name(predicate, *field->names)) return;
+  if (compares && field->is_hex && (predicate.operand_quoted || field->bytes > 8) && !take_hex(predicate, *field))
+    return;
   if (predicate.modifier == model::FieldModifier::Function) {
     check_function(predicate, *field);
   } else if (predicate.operand_cpus) {
@@ -121,6 +127,29 @@ void Binder::bind(FilterPredicate& predicate) {
   } else {
     bind_number(predicate, *field);
   }
+}
+
+// Replaces "00f067aa0ba902b7", the bytes of a `hex` field, by the number that they are in memory. False: the text is
+// not so many bytes, or no number has so many, which is reported.
+bool Binder::take_hex(FilterPredicate& predicate, const FilterField& field) {
+  const std::uint32_t begin = predicate.operand_span.begin;
+  constexpr std::string_view kDigits = "0123456789abcdefABCDEF";
+  std::uint64_t number = 0;
+  if (field.bytes > sizeof number) {
+    mistake(Kind::FilterIllegalFieldOp, begin, fmt::format("`{}` has more than 8 bytes", predicate.field_name));
+    return false;
+  }
+  if (predicate.operand.size() != 2 * field.bytes ||
+      predicate.operand.find_first_not_of(kDigits) != std::string::npos) {
+    mistake(Kind::FilterInvalidValue, begin,
+            fmt::format("`{}` is {} hexadecimal digits", predicate.field_name, 2 * field.bytes));
+    return false;
+  }
+  const std::string bytes = from_hexadecimal(predicate.operand);
+  std::memcpy(&number, bytes.data(), bytes.size());
+  predicate.operand = std::to_string(number);
+  predicate.operand_quoted = false;
+  return true;
 }
 
 // Replaces "NAME", an enumeration's name, by its value. False: the enumeration has no such name, which is reported.

@@ -17,6 +17,7 @@ struct FilterField {
   bool is_string = false;
   bool is_signed = false;
   bool is_float = false;
+  bool is_hex = false;  // bytes in hexadecimal, which a text may name
   std::uint32_t bytes = 0;
   const model::EnumNames* names = nullptr;  // owned by the layout; nullptr: the field is no enumeration
 };

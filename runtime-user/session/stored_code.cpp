@@ -8,6 +8,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "common/fs_base.h"
+
 namespace kevt::session {
 
 namespace {
@@ -17,6 +19,11 @@ std::string name_of(const script::StoredEvent& event) {
   const std::size_t colon = event.listing.find(':');
   if (colon == std::string::npos) return "";
   return event.listing.substr(colon + 1, event.listing.find(' ') - colon - 1);
+}
+
+// Code that reads thread-local variables was made for a machine where programs may read %fs by an instruction.
+bool runs_here(const script::StoredEvent& event) {
+  return may_read_fs_base() || !event.program.contains(" = thread_local ");
 }
 
 void add_bpf(const script::CompiledScript& script, pipeline::CodeStore& store) {
@@ -43,7 +50,7 @@ std::optional<pipeline::CodeStore> stored_code(const std::vector<script::Compile
   std::uint32_t first = 0;
   for (const script::CompiledScript& script : scripts) {
     for (const script::StoredEvent& event : script.events) {
-      if (event.image == script::kNoCode) continue;
+      if (event.image == script::kNoCode || !runs_here(event)) continue;
       store.add(event.program, {.image = first + event.image,
                                 .event = {.extractor = {event.entry, event.code_size}, .block = event.block},
                                 .register_reads = event.register_reads});

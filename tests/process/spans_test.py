@@ -88,6 +88,11 @@ class Spans(unittest.TestCase):
         out, trace, err = self.run_with("-e", WORK.format("spans"), "--filter", "work: span != 0 && turn == 1")
         self.assertEqual(traced(trace), [one for one in expected(out) if one[1] == 1 and one[3] != NOTHING[1]])
         self.assertIn("work: hits 20 = recorded 3 + filtered 17 + lost 0 + missed 0", err)
+        out, trace, err = self.run_with("-e", WORK.format("spans"), "--filter", 'work: span == "a2a3a4a5a6a7a8a9"')
+        self.assertEqual(traced(trace), [one for one in expected(out) if one[3] == "a2a3a4a5a6a7a8a9"])
+        self.assertIn("work: hits 20 = recorded 3 + filtered 17 + lost 0 + missed 0", err)
+        for words, why in (('span == "a2a3"', "`span` is 16 hexadecimal digits"), (f'trace_id == "{"0" * 32}"', "`trace_id` has more than 8 bytes")):
+            self.assertIn(why, self.run_with("-e", WORK.format("spans"), "--filter", "work: " + words, status=3))
 
     def test_recordings(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -102,6 +107,11 @@ class Spans(unittest.TestCase):
             self.assertEqual(traced(read(KEVTRACE, "report", path["dat"])), wanted)
             if shutil.which("trace-cmd"):
                 self.assertEqual(traced(read("trace-cmd", "report", path["dat"])), wanted)
+            self.assertEqual(traced(read(KEVTRACE, "report", path["dat"], "-F", 'work: span == "a1a2a3a4a5a6a7a8"')), [one for one in wanted if one[3] == "a1a2a3a4a5a6a7a8"])
+            self.assertEqual(len(traced(read(KEVTRACE, "report", path["dat"], "-F", "work: span != 0"))), 6)
+            self.assertEqual(read(KEVTRACE, "report", path["dat"], "-F", 'work: turn == 1 && thread == 1', "--columns", "trace_id,span").split(),
+                             ["101112131415161718191a1b1c1d1e1f", "a1a2a3a4a5a6a7a8"])
+            self.assertRegex(read(KEVTRACE, "hist", "work.span", "-i", path["dat"]), r"(?m)^a2a3a4a5a6a7a8a9 +3$")
             for name in ("json", "csv"):
                 read(KEVTRACE, "convert", path["dat"], path[name])
             with open(path["json"], encoding="utf-8") as file:
@@ -116,8 +126,12 @@ class Spans(unittest.TestCase):
     def test_what_is_refused(self):
         self.assertIn("no file that the program has loaded publishes spans of OpenTelemetry (thread-local `otel_thread_ctx_v1`)",
                       self.run_with("-e", "p:w libc:write $trace_id", command=("/bin/true",), status=3))
-        self.assertIn("`$span_id` is 8 bytes, of the type `hex[8]`", self.run_with("-e", "p:work spans:work s=$span_id:u64", status=3))
+        for argument in ("s=$span_id:u64", "s=+0($span_id):u8", "s=$span_id:x8[8]"):
+            self.assertIn("`$span_id` is 8 bytes, of the type `hex[8]`", self.run_with("-e", "p:work spans:work " + argument, status=3))
         self.assertIn("`hex` is for arrays of bytes: `hex[16]`", self.run_with("-e", "p:work spans:work s=+0(%si):hex", status=3))
+        checked = subprocess.run([KEVTRACE, "check", "-e", "p:work libc:write s=$trace_id:u8"], capture_output=True, text=True, timeout=60)
+        self.assertEqual(checked.returncode, 3, checked.stderr)
+        self.assertIn("`$trace_id` is 16 bytes", checked.stderr)
         for argument, word in (("$trace_id", "Invalid $-variable specified"), ("i=+0(%di):hex[16]", "fix: write `x8` for `hex`")):
             kernel = subprocess.run([KEVTRACE, "check", "--kernel", "6.1", "-e", "p:work do_sys_open " + argument], capture_output=True, text=True, timeout=60)
             self.assertEqual(kernel.returncode, 3, kernel.stderr)

@@ -63,6 +63,7 @@ struct ThreadLocalVariable {
   std::string_view name;
   std::uint64_t offset = 0;  // bytes from the start of the image's thread-local block
   std::uint64_t size = 0;
+  bool is_local = false;  // `static`: other files do not mean it
 };
 
 // A word of the image's data that the dynamic linker fills in, for code that reaches thread-local variables by it.

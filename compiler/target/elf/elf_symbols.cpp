@@ -154,7 +154,8 @@ void append_symbols(const SymbolTable& table, ElfImage::State& state,
     const auto raw = table.entries.read<Elf64_Sym>(i * sizeof(Elf64_Sym));
     if (!raw) return;
     if (ELF64_ST_TYPE(raw->st_info) == STT_TLS && raw->st_shndx != SHN_UNDEF)
-      state.add_thread_local({table.names.text(raw->st_name), raw->st_value, raw->st_size});
+      state.add_thread_local({table.names.text(raw->st_name), raw->st_value, raw->st_size,
+                              binding_of(raw->st_info) == SymbolBinding::Local});
     const auto kind = kind_of(raw->st_info);
     if (!kind || raw->st_shndx == SHN_UNDEF || raw->st_shndx == SHN_ABS || raw->st_value == 0) continue;
     ElfSymbol symbol{.name = table.names.text(raw->st_name),
@@ -303,9 +304,11 @@ void ElfImage::State::load_symbols() {
 std::vector<ThreadLocalVariable> ElfImage::find_thread_locals(std::string_view name) const {
   state_->load_symbols();
   std::vector<ThreadLocalVariable> found;
-  for (const ThreadLocalVariable& one : state_->thread_locals)
-    if (one.name == name && std::ranges::find(found, one.offset, &ThreadLocalVariable::offset) == found.end())
-      found.push_back(one);
+  std::ranges::copy_if(state_->thread_locals, std::back_inserter(found),
+                       [&](const ThreadLocalVariable& one) { return one.name == name; });
+  std::ranges::stable_sort(found, {}, &ThreadLocalVariable::offset);
+  const auto doubles = std::ranges::unique(found, {}, &ThreadLocalVariable::offset);
+  found.erase(doubles.begin(), doubles.end());
   return found;
 }
 

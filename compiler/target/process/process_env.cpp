@@ -20,6 +20,7 @@
 #include <set>
 #include <system_error>
 #include <utility>
+#include <variant>
 
 #include "compiler/target/elf/instruction_start.h"
 #include "compiler/target/elf/mapped_file.h"
@@ -68,7 +69,7 @@ struct ProcessEnv::State {
   Loaded* covering(RemoteAddr address);
   std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
   std::optional<RemoteAddr> choice_of(RemoteAddr resolver);
-  std::expected<Symbol, LookupError> find_thread_local(const std::vector<Loaded*>& among, std::string_view name) const;
+  std::expected<Symbol, LookupError> place_of(const Loaded& loaded, const ThreadLocalVariable& variable) const;
 };
 
 namespace {
@@ -430,32 +431,22 @@ std::expected<FunctionTypes, TypesError> ProcessEnv::function_types(std::optiona
   return types->second.function_at({function->address - loaded->module.bias}, name);
 }
 
-std::expected<Symbol, LookupError> ProcessEnv::State::find_thread_local(const std::vector<Loaded*>& among,
-                                                                        std::string_view name) const {
-  struct Variable {
-    Loaded* loaded;
-    ThreadLocalVariable variable;
-  };
-  std::vector<Variable> found;
-  for (Loaded* loaded : among)
-    if (const ElfImage* image = image_of(*loaded))
-      for (const ThreadLocalVariable& one : image->find_thread_locals(name)) found.push_back({loaded, one});
-  if (found.empty()) return failure(LookupFailure::NotFound, near_misses(among, name, SymbolKind::Object));
-  const auto program = std::ranges::find_if(found, [](const auto& one) { return one.loaded->module.is_program; });
-  if (program == found.end() && found.size() > 1) {
-    std::vector<std::string> files;
-    for (const Variable& one : found) files.push_back(fmt::format("{}:{}", one.loaded->module.name, name));
-    return failure(LookupFailure::NotUnique, std::move(files));
-  }
-  const Variable& one = program == found.end() ? found.front() : *program;
-  const auto place = thread_local_place(*one.loaded->image, one.loaded->module.bias, pid, one.variable.offset);
+std::expected<Symbol, LookupError> ProcessEnv::State::place_of(const Loaded& loaded,
+                                                               const ThreadLocalVariable& variable) const {
+  const auto place = thread_local_place(*loaded.image, loaded.module.bias, pid, variable.offset);
   if (!place && pid == 0) return failure(LookupFailure::NotChecked);
-  if (!place)
+  const auto refused = [&](std::string_view why) {
     return failure(LookupFailure::NotFound, {},
-                   fmt::format("`{}` of {} is thread-local: {}", name, one.loaded->module.name, place.error()));
-  return Symbol{.name = std::string(name),
-                .module = one.loaded->module.is_program ? std::string{} : one.loaded->module.name,
-                .size = one.variable.size,
+                   fmt::format("`{}` of {} is thread-local: {}", variable.name, loaded.module.name, why));
+  };
+  if (!place) return refused(place.error());
+  const bool is_musl = std::ranges::any_of(objects, [](const Loaded& other) {
+    return other.module.name.starts_with("ld-musl") || other.module.name.starts_with("libc.musl");
+  });
+  if (!place->is_static && is_musl) return refused("musl keeps it where the hit cannot find it");
+  return Symbol{.name = std::string(variable.name),
+                .module = loaded.module.is_program ? std::string{} : loaded.module.name,
+                .size = variable.size,
                 .thread_local_place = *place};
 }
 
@@ -466,13 +457,32 @@ std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) 
     name = name.substr(colon + 1);
     if (objects.empty()) return failure(LookupFailure::ModuleMissing);
   }
-  auto found = collect(objects, [&](const ElfImage& image) { return image.find_objects(name); });
-  std::erase_if(found, [](const Found& one) { return !trouble_with(*one.loaded).empty(); });
-  if (found.empty()) return state_->find_thread_local(objects, name);
-  const auto program = std::ranges::find_if(found, [](const auto& one) { return one.loaded->module.is_program; });
-  if (program != found.end() && program->symbol.binding != SymbolBinding::Local) found = {*program};
-  if (found.size() > 1) return failure(LookupFailure::NotUnique, labels(found));
-  return make_symbol(*found.front().loaded, found.front().symbol);
+  struct Candidate {
+    const Loaded* loaded;
+    std::variant<ElfSymbol, ThreadLocalVariable> what;
+    bool wins;  // a library's of that name is not meant
+  };
+  std::vector<Candidate> found;
+  for (Loaded* loaded : objects) {
+    const ElfImage* image = image_of(*loaded);
+    if (!image || !trouble_with(*loaded).empty()) continue;
+    const bool is_program = loaded->module.is_program;
+    for (const ElfSymbol& one : image->find_objects(name))
+      found.push_back({loaded, one, is_program && one.binding != SymbolBinding::Local});
+    for (const ThreadLocalVariable& one : image->find_thread_locals(name))
+      found.push_back({loaded, one, is_program && !one.is_local});
+  }
+  if (found.empty()) return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Object));
+  if (const auto winner = std::ranges::find_if(found, &Candidate::wins); winner != found.end()) found = {*winner};
+  if (found.size() > 1) {
+    std::vector<std::string> files;
+    for (const Candidate& one : found) files.push_back(fmt::format("{}:{}", one.loaded->module.name, name));
+    return failure(LookupFailure::NotUnique, std::move(files));
+  }
+  const Candidate& only = found.front();
+  if (const auto* variable = std::get_if<ThreadLocalVariable>(&only.what))
+    return state_->place_of(*only.loaded, *variable);
+  return make_symbol(*only.loaded, std::get<ElfSymbol>(only.what));
 }
 
 std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::string_view path,

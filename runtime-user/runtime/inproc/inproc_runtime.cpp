@@ -14,6 +14,7 @@
 #include <set>
 
 #include "common/error.h"
+#include "common/fs_base.h"
 #include "common/proc.h"
 #include "compiler/target/process/process_map.h"
 #include "compiler/target/target_env.h"
@@ -43,6 +44,10 @@ bool reads_vectors(const model::Definition& definition) {
   });
 }
 
+bool reads_thread_locals(const model::CompiledEvent& event) {
+  return std::ranges::find(event.slots, model::SlotKind::ThreadLocal, &model::SlotSource::kind) != event.slots.end();
+}
+
 // Why an event of its kind may not stand there; empty: it may.
 std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& point) {
   const target::ElfImage& image = *point.object->image;
@@ -51,6 +56,8 @@ std::string why_not_there(const model::CompiledEvent& event, const ProbePoint& p
   if (image.is_go() && reads_arguments(event.definition)) return std::string(target::kGoPassesElsewhere);
   if (image.is_go() && reads_vectors(event.definition))
     return "vector registers are not there where Go's hits run, in a signal handler; read memory: +8(%ax):f64";
+  if (image.is_go() && reads_thread_locals(event) && !may_read_fs_base())
+    return "thread-local variables of a Go program: this kernel does not let programs read their %fs base (Linux 5.9)";
   if (event.definition.probe_kind != model::ProbeKind::Return) return "";
   const auto symbol = image.symbol_covering(ImageAddr{point.site.value - point.object->bias});
   return x86::return_probe_refusal(image, symbol ? symbol->name : std::string_view()).value_or("");

@@ -10,7 +10,6 @@
 // looking.
 #include "runtime-user/runtime/inproc/memory/session_memory.h"
 
-#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <unistd.h>
 #include <cerrno>
@@ -20,6 +19,7 @@
 #include <fstream>
 
 #include "common/assert.h"
+#include "common/fs_base.h"
 #include "common/page.h"
 #include "common/proc.h"
 
@@ -28,7 +28,6 @@ namespace kevt::inproc {
 namespace {
 
 constexpr std::uint64_t kMostCounters = 64ull << 30;  // bytes of address space
-constexpr unsigned long kHwcap2Fsgsbase = 1u << 1;    // HWCAP2_FSGSBASE, arch/x86/include/uapi/asm/hwcap2.h
 static_assert(KEVT_TILE_BYTES == kPage && sizeof(kevt_counts) == 64);
 
 void add(kevt_counts& sum, const kevt_counts& row) {
@@ -123,7 +122,7 @@ void SessionMemory::fill() {
   head.ring_bytes = options_.ring_bytes;
   head.group_bytes = group_bytes_;
   head.max_shards = max_shards_;
-  head.has_fsgsbase = getauxval(AT_HWCAP2) & kHwcap2Fsgsbase ? 1 : 0;
+  head.has_fsgsbase = may_read_fs_base() ? 1 : 0;
   head.controller = static_cast<std::uint64_t>(getpid());
   head.controller_began = proc::start_time(getpid());
   head.controller_namespace = proc::pid_namespace(getpid());
