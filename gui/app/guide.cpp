@@ -42,6 +42,8 @@ Guide::Guide(MainWindow& window) : QToolBar(tr("Guide"), &window), window_(windo
   connect(button_, &QPushButton::clicked, this, [this] { act(); });
   connect(&looks_, &QTimer::timeout, this, [this] { look(); });
   looks_.setInterval(kLookEvery);
+  connect(this, &QToolBar::visibilityChanged, this,
+          [this](bool is_visible) { is_visible ? looks_.start() : looks_.stop(); });
 }
 
 QStringList Guide::demo() {
@@ -89,7 +91,10 @@ void Guide::look() {
   const bool is_live = window_.target().isRunning() || window_.service().isRunning();
   const bool has_probes = !window_.probes().owned().empty();
   const bool has_selected = window_.timeline().selectedRow().has_value();
-  if (step_ == Step::Done || (is_live && has_probes && has_selected)) return show(Step::Done);
+  if (step_ == Step::Done || (is_live && has_probes && has_selected)) {
+    if (!window_.target().isRunning()) looks_.stop();
+    return show(Step::Done);
+  }
   show(!is_live ? Step::Start : !has_probes ? Step::Probe : Step::Look);
 }
 

@@ -1,4 +1,5 @@
-// Keys are read from the actions, so none is forgotten and none is wrong.
+// The commands' keys are read from the actions. Keys of the timeline, the table and the editor are no commands, and are
+// told in gui.md.
 #include "gui/app/help_menu.h"
 
 #include <QAction>
@@ -20,8 +21,9 @@ QString plain(QString text) { return text.remove(QLatin1Char('&')); }
 void addKeys(QTreeWidgetItem* group, const QList<QAction*>& actions) {
   for (const QAction* action : actions) {
     if (const QMenu* menu = action->menu()) addKeys(group, menu->actions());
-    if (action->shortcut().isEmpty()) continue;
-    const QStringList columns = {plain(action->text()), action->shortcut().toString(QKeySequence::NativeText)};
+    if (action->shortcuts().isEmpty()) continue;
+    const QStringList columns = {plain(action->text()),
+                                 QKeySequence::listToString(action->shortcuts(), QKeySequence::NativeText)};
     auto* item = new QTreeWidgetItem(group, columns);
     item->setToolTip(0, action->toolTip());
   }

@@ -1,4 +1,4 @@
-// The menu Help: the guide, all keys, what this program is.
+// The menu Help: the guide, the keys of commands, what this program is.
 #pragma once
 
 #include <QDialog>
@@ -10,7 +10,7 @@ class MainWindow;
 
 void addHelpMenu(MainWindow& window);
 
-// The keys of all actions, by menu.
+// The keys of all commands, by menu.
 class KeysDialog : public QDialog {
   Q_OBJECT
 

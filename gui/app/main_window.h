@@ -112,7 +112,7 @@ class MainWindow : public QMainWindow {
                    std::function<void(const Result<void>&)> done);
   // Opens another recording beside the open one (record/beside.h), aligned as the word says.
   void openBeside(const QString& other, const QString& alignment);
-  // Shifts the recording that the selected record is of, so that the record is where the last marker is.
+  // Shifts the second recording against the first one, so that the selected record is where the last marker is.
   Result<void> moveBeside();
   // Writes the whole trace, in any format that `kevtrace convert` writes.
   Result<void> saveTrace(const QString& path);
@@ -185,6 +185,7 @@ class MainWindow : public QMainWindow {
   void askBeside();
   std::optional<QString> askAlignment(const QString& title, const QString& question, const QString& whole);
   void askBuffer();
+  void noteRecent();
   void showRecent(QMenu& menu);
   void autosave();
   void report(const Result<void>& result);
@@ -226,6 +227,7 @@ class MainWindow : public QMainWindow {
   QAction* buffer_place_ = nullptr;
   QString opened_file_;  // the recording that is shown; empty: none
   QStringList recent_;
+  bool is_unpacking_ = false;  // the recording that is opened is a bundle's, and gone with the window
   Guide* guide_ = nullptr;
   QToolButton* lost_ = nullptr;
   QAction* tracing_ = nullptr;

@@ -73,15 +73,20 @@ void MainWindow::openTrace(const QString& path) {
   endTarget();
   command_.clear();
   opened_file_ = path;
-  const QString known = fleet::is_address(path.toStdString()) ? path : absolutePath(path);
-  recent_.removeAll(known);
-  recent_.prepend(known);
-  recent_.resize(std::min<qsizetype>(recent_.size(), kMostRecent));
   setWindowTitle(tr("%1 — kevtrace").arg(titleOf(path)));
   workspaces_->propose(Workspace::Analyse);
   strip_->setMostRecords(document_->mostRecords());
   fleet_->open(fleet::is_address(path.toStdString()) ? path : QString());
   document_->openFile(path);
+}
+
+void MainWindow::noteRecent() {
+  if (is_unpacking_ || document_->view().empty()) return;
+  const QString path = document_->path();
+  const QString known = fleet::is_address(path.toStdString()) ? path : absolutePath(path);
+  recent_.removeAll(known);
+  recent_.prepend(known);
+  recent_.resize(std::min<qsizetype>(recent_.size(), kMostRecent));
 }
 
 void MainWindow::showRecent(QMenu& menu) {
@@ -109,6 +114,7 @@ void MainWindow::showGuide() {
 void MainWindow::takeDocument() {
   if (document_->state() == TraceDocument::State::Loading) return probes_->endRecording();
   if (document_->state() != TraceDocument::State::Loaded || opened_file_.isEmpty()) return;
+  noteRecent();
   const record::Metadata& metadata = *document_->metadata();
   QStringList definitions;
   for (const std::string& line : metadata.definitions) {
@@ -227,7 +233,9 @@ Result<void> MainWindow::openSession(const QString& path, Following following) {
   auto folder = is_bundle ? std::make_unique<QTemporaryDir>() : nullptr;
   auto session = is_bundle ? readBundle(path, folder->path()) : loadSession(path);
   if (!session) return std::unexpected(session.error());
+  is_unpacking_ = is_bundle;
   applySession(*session, following);
+  is_unpacking_ = false;
   if (is_bundle) unpacked_ = std::move(folder);  // the former folder is no longer read
   return {};
 }
@@ -355,6 +363,8 @@ void MainWindow::askBeside() {
   const QString other = QFileDialog::getOpenFileName(this, tr("Show another recording beside this one"), {},
                                                      tr("Recordings (*.dat);;All files (*)"));
   if (other.isEmpty()) return;
+  if (opened_file_.contains(QLatin1Char(',')) || other.contains(QLatin1Char(',')))
+    return report(std::unexpected(Error("recordings beside one another have no `,` in their paths")));
   const auto align_on =
       askAlignment(tr("Show beside"), tr("What the two recordings have at the same time"), tr("their first records"));
   if (align_on) openBeside(other, *align_on);
@@ -381,10 +391,13 @@ Result<void> MainWindow::moveBeside() {
   if (!begins[0] || !begins[1]) return std::unexpected(Error("one of the two recordings is empty"));
   const std::int64_t by = ns(markers.back().ns) - ns(view.time_ns(*row));
   const std::int64_t later = *begins[1] - *begins[0] + (is_of_second(*row) ? by : -by);
+  const std::vector<Marker> kept = markers;
   const auto files = std::pair(fromUtf8(beside->files[0]), fromUtf8(beside->files[1]));
   openTrace(QStringLiteral("%1,%2@%3")
                 .arg(files.first, files.second,
                      QString::fromStdString(fmt::format("{:+.9f}", static_cast<double>(later) / 1e9))));
+  settle();
+  timeline_->setMarkers(kept);
   return {};
 }
 
