@@ -384,7 +384,8 @@ Result<void> MainWindow::moveBeside() {
   const auto& instances = document_->metadata()->instances;
   const auto second = std::ranges::find(instances, record::instance_names(beside->files)[1]) - instances.begin();
   const auto is_of_second = [&](record::Row at) { return view.typed(at).instance > second; };
-  const auto ns = [](std::uint64_t at) { return static_cast<std::int64_t>(at); };
+  static constexpr std::uint64_t kLatest = std::uint64_t{1} << 61;  // of a damaged file
+  const auto ns = [](std::uint64_t at) { return static_cast<std::int64_t>(std::min(at, kLatest)); };
   std::array<std::optional<std::int64_t>, 2> begins;
   for (record::Row at = 0; at < view.rows() && !(begins[0] && begins[1]); ++at)
     if (auto& begin = begins[is_of_second(at)]; !begin) begin = ns(view.time_ns(at));

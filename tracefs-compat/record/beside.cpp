@@ -35,9 +35,10 @@ std::string with_id(std::string_view format, std::uint32_t id) {
   return fmt::format("{}{}{}{}", format.substr(0, begin), kLead, id, format.substr(end));
 }
 
-// Times of a recording may be anything.
+// Times of a recording may be anything. The sum of a time and two shifts, each of which is a difference of two times
+// and as many seconds as a word may say, has 63 bits.
 std::int64_t signed_time(std::uint64_t ns) {
-  constexpr std::int64_t kLatest = std::int64_t{1} << 62;
+  constexpr std::int64_t kLatest = std::int64_t{1} << 61;
   return static_cast<std::int64_t>(std::min<std::uint64_t>(ns, kLatest));
 }
 
@@ -63,6 +64,8 @@ class BesideReader final : public RecordReader {
     if (metadata_.instances.size() > kMostInstances)
       return std::unexpected(
           Error(fmt::format("they have {} instances, more than {}", metadata_.instances.size(), kMostInstances)));
+    if (std::ranges::any_of(sides_, [](const Side& side) { return side.reader->metadata().totals.empty(); }))
+      metadata_.totals.clear();  // one of them says nothing of its hits
     KEVT_TRY(align(names.alignment));
     rewind();
     return {};
