@@ -135,6 +135,20 @@ TEST_F(Beside, WhatIsWrittenOfThemIsReadAsTheSame) {
   }
 }
 
+TEST_F(Beside, ATableSaysWhoseARecordIs) {
+  auto reader = open_recording(first_ + "," + second_);
+  ASSERT_TRUE(reader);
+  const std::string table = folder_.file("both.csv");
+  auto writer = create_recording(FileFormat::Csv, table, (*reader)->metadata());
+  ASSERT_TRUE(writer);
+  for (TypedRecord record; (*reader)->next(record);) ASSERT_TRUE((*writer)->add(record));
+  ASSERT_TRUE((*writer)->finish());
+  const std::string text = read_file(table);
+  EXPECT_THAT(text, HasSubstr("time_ns,cpu,pid,comm,instance,event,"));
+  EXPECT_THAT(text, HasSubstr("1000000,0,7,cat,first.dat,opened,"));
+  EXPECT_THAT(text, HasSubstr("1020000,0,7,other,second.dat,opened,"));
+}
+
 TEST_F(Beside, TimesMayBeAnything) {
   const std::string late = folder_.file("late.dat");
   write(late, metadata_, {{~std::uint64_t{0} - 5, opened(7, "a", 3)}, {~std::uint64_t{0}, closed(7, 0)}});

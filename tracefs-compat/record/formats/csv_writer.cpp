@@ -18,8 +18,6 @@ namespace kevt::record {
 namespace {
 
 constexpr std::size_t kMaxColumns = 256;
-constexpr std::string_view kHead = "time_ns,cpu,pid,comm,event",
-                           kHeadOfContainers = "time_ns,cpu,pid,comm,container,event";
 
 void append_cell(std::string_view text, CellKind kind, OutputFile& file) {
   file.buffer() += ',';
@@ -78,7 +76,10 @@ Result<std::unique_ptr<CsvWriter>> CsvWriter::create(const std::string& path, co
   return made;
 }
 
-std::string_view CsvWriter::head() const { return has_containers_ ? kHeadOfContainers : kHead; }
+std::string CsvWriter::head() const {
+  return fmt::format("time_ns,cpu,pid,comm{}{},event", has_containers_ ? ",container" : "",
+                     is_of_several_ ? ",instance" : "");
+}
 
 Result<CsvWriter::Sheet*> CsvWriter::sheet_of(const EventFormat& event) {
   if (all_) return all_.get();
@@ -101,6 +102,10 @@ void CsvWriter::append_row(Sheet& sheet, const TypedRecord& record) const {
   fmt::format_to(std::back_inserter(out), "{},{},{}", record.time_ns, record.cpu, record.pid);
   append_cell(record.comm, CellKind::Text, sheet.file);
   if (has_containers_) append_cell(metadata_.container_of(record.thread()), CellKind::Text, sheet.file);
+  if (is_of_several_) {
+    const bool is_of_one = record.instance != 0 && record.instance <= metadata_.instances.size();
+    append_cell(is_of_one ? metadata_.instances[record.instance - 1] : "", CellKind::Text, sheet.file);
+  }
   append_cell(record.event->name, CellKind::Text, sheet.file);
   std::string cell;
   const auto append = [&](const Field* field) {

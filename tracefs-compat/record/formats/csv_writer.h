@@ -26,14 +26,16 @@ class CsvWriter final : public RecordWriter {
     std::vector<const Field*> columns;  // of its event
     std::vector<std::string> names;     // of all events
   };
-  explicit CsvWriter(const Metadata& metadata) : metadata_(metadata), has_containers_(metadata.has_containers()) {}
-  std::string_view head() const;
+  explicit CsvWriter(const Metadata& metadata)
+      : metadata_(metadata), has_containers_(metadata.has_containers()), is_of_several_(!metadata.origins.empty()) {}
+  std::string head() const;
   Result<Sheet*> sheet_of(const EventFormat& event);
   void append_row(Sheet& sheet, const TypedRecord& record) const;
 
   UniqueFd folder_;  // none: one sheet for all
   const Metadata& metadata_;
   bool has_containers_;  // of the processes that are known at the start
+  bool is_of_several_;   // recordings, or machines: a column says of which
   std::vector<std::unique_ptr<Sheet>> by_id_;
   std::unique_ptr<Sheet> all_;
 };
