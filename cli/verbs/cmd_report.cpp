@@ -97,7 +97,9 @@ int print_text(RecordingInput& input, const ReportOptions& options, const Report
 }
 
 int rewrite(RecordingInput& input, record::FileFormat format, const std::string& output, const Reporter& report) {
-  if (!input.metadata().instances.empty() && !input.is_of_one_instance() && format != record::FileFormat::Json)
+  const bool says_whose =
+      format == record::FileFormat::Json || (format == record::FileFormat::Csv && !input.metadata().origins.empty());
+  if (!input.metadata().instances.empty() && !input.is_of_one_instance() && !says_whose)
     report.status("records of all instances are written as of one; -B NAME takes those of one alone");
   auto writer = record::create_recording(format, output, input.metadata());
   if (!writer) {

@@ -38,7 +38,6 @@ void NativeEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
     b_.CreateStore(b_.CreateIsNotNull(number), memo.ok);
     return;
   }
-  if (value.op == Op::SpanContext) return fetch_span_context(id, memo);
   BasicBlock* readable = block("readable");
   BasicBlock* unreadable = block("unreadable");
   BasicBlock* skipped = block("skipped");
@@ -47,8 +46,10 @@ void NativeEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
   b_.CreateCondBr(ok, readable, skipped);
 
   b_.SetInsertPoint(readable);
-  Value* address = b_.CreateAdd(integer(value.a), value_constant(id));
-  Value* loaded = native_.load(b_, address, value.bytes, unreadable);
+  const bool is_span = value.op == Op::SpanContext;  // of which nothing is a fault
+  Value* address = is_span ? integer(value.a) : b_.CreateAdd(integer(value.a), value_constant(id));
+  Value* loaded =
+      is_span ? native_.span_context(b_, address, skipped) : native_.load(b_, address, value.bytes, unreadable);
   b_.CreateStore(loaded, memo.value);
   b_.CreateStore(b_.getTrue(), memo.ok);
   b_.CreateBr(done);
@@ -57,24 +58,6 @@ void NativeEmitter::fetch_load(ir::ValueId id, const Memo& memo) {
   native_.count_fault(b_);
   b_.CreateBr(skipped);
   b_.SetInsertPoint(skipped);
-  b_.CreateStore(b_.getInt64(0), memo.value);
-  b_.CreateStore(b_.getFalse(), memo.ok);
-  b_.CreateBr(done);
-  b_.SetInsertPoint(done);
-}
-
-// What is not there is no fault.
-void NativeEmitter::fetch_span_context(ir::ValueId id, const Memo& memo) {
-  const ir::Value& value = program_.values[id];
-  BasicBlock* readable = block("readable");
-  BasicBlock* absent = block("absent");
-  BasicBlock* done = block("published");
-  b_.CreateCondBr(is_ok(value.a), readable, absent);
-  b_.SetInsertPoint(readable);
-  b_.CreateStore(native_.span_context(b_, integer(value.a), absent), memo.value);
-  b_.CreateStore(b_.getTrue(), memo.ok);
-  b_.CreateBr(done);
-  b_.SetInsertPoint(absent);
   b_.CreateStore(b_.getInt64(0), memo.value);
   b_.CreateStore(b_.getFalse(), memo.ok);
   b_.CreateBr(done);

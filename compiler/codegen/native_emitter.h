@@ -25,7 +25,6 @@ class NativeEmitter final : public EventEmitter {
  private:
   llvm::Value* constant(std::uint32_t position, std::int64_t word) override;
   void fetch_load(ir::ValueId id, const Memo& memo) override;
-  void fetch_span_context(ir::ValueId id, const Memo& memo);
   void fetch_string(ir::ValueId id, const Memo& memo) override;
   void match_text(const ir::Condition& c, llvm::BasicBlock* yes, llvm::BasicBlock* no) override;
   llvm::Value* equal_constant(llvm::Value* text, const std::string& constant);

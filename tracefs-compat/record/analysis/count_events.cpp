@@ -50,7 +50,8 @@ class EventCounter final : public AnswerTable {
       for_each_total(metadata_, [&](const EventFormat& event, const EventTotals& one) {
         if (!is_asked(event)) return;
         rows.push_back({event.system + ":" + event.name, one.recorded, &one});
-        counted.insert(&event);
+        for (const EventFormat& other : metadata_.formats.all())  // two recordings may have two formats of it
+          if (other.name == event.name && other.system == event.system) counted.insert(&other);
       });
     for (const auto& [event, count] : by_id_)
       if (event && !counted.contains(event)) rows.push_back({event->system + ":" + event->name, count, nullptr});
