@@ -81,7 +81,7 @@ void Guide::show(Step step) {
       break;
     case Step::Done:
       text_->setText(tr("That is all it takes. Ctrl+Shift+P finds every command; Help, Keys has the keys."));
-      button_->setText(tr("Stop the demo"));
+      button_->setText(tr("Stop the program"));
       break;
   }
   button_->setEnabled(step != Step::Done || window_.target().isRunning());

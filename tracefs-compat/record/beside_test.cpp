@@ -120,10 +120,7 @@ TEST_F(Beside, WhatIsWrittenOfThemIsReadAsTheSame) {
     const std::string both = folder_.file(format == FileFormat::Dat ? "both.dat" : "both.json");
     auto writer = create_recording(format, both, (*reader)->metadata());
     ASSERT_TRUE(writer);
-    for (TypedRecord record; (*reader)->next(record);) {
-      record.instance = 0;
-      ASSERT_TRUE((*writer)->add(record));
-    }
+    for (TypedRecord record; (*reader)->next(record);) ASSERT_TRUE((*writer)->add(record));
     ASSERT_TRUE((*writer)->finish());
     auto again = open_recording(both);
     ASSERT_TRUE(again) << again.error().message();

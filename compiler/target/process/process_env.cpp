@@ -95,13 +95,6 @@ std::string first_trouble(const std::vector<Loaded*>& objects, bool were_asked_f
   return "";
 }
 
-std::string label(const Loaded& loaded, const ElfSymbol& symbol) {
-  std::string text = loaded.module.name + ":" + std::string(symbol.name);
-  if (const std::string name = source_name(symbol.name); !name.empty()) text += " (" + name + ")";
-  if (symbol.versioning == SymbolVersion::Hidden) text += "@" + std::string(symbol.version);
-  return text;
-}
-
 }  // namespace
 
 std::vector<Loaded*> ProcessEnv::State::matching(std::string_view module) {
@@ -314,13 +307,15 @@ std::vector<std::string> near_misses(const std::vector<Loaded*>& objects, std::s
   return misses.best();
 }
 
+// One more candidate; `place` tells it from one that reads the same.
+void list(std::vector<std::string>& texts, std::string text, std::uint64_t place) {
+  if (std::ranges::find(texts, text) != texts.end()) text += fmt::format(" at {:#x}", place);
+  texts.push_back(std::move(text));
+}
+
 std::vector<std::string> labels(const std::vector<Found>& found) {
   std::vector<std::string> texts;
-  for (const Found& one : found) {
-    std::string text = label(*one.loaded, one.symbol);
-    if (std::ranges::find(texts, text) != texts.end()) text += fmt::format(" at {:#x}", one.address().value);
-    texts.push_back(std::move(text));
-  }
+  for (const Found& one : found) list(texts, label(*one.loaded, one.symbol), one.address().value);
   return texts;
 }
 
@@ -475,9 +470,16 @@ std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) 
   if (found.empty()) return failure(LookupFailure::NotFound, near_misses(objects, name, SymbolKind::Object));
   if (const auto winner = std::ranges::find_if(found, &Candidate::wins); winner != found.end()) found = {*winner};
   if (found.size() > 1) {
-    std::vector<std::string> files;
-    for (const Candidate& one : found) files.push_back(fmt::format("{}:{}", one.loaded->module.name, name));
-    return failure(LookupFailure::NotUnique, std::move(files));
+    std::vector<std::string> texts;
+    for (const Candidate& one : found) {
+      const Loaded& loaded = *one.loaded;
+      if (const auto* symbol = std::get_if<ElfSymbol>(&one.what))
+        list(texts, label(loaded, *symbol), symbol->address.value + loaded.module.bias);
+      else
+        list(texts, fmt::format("{}:{} (thread-local)", loaded.module.name, name),
+             std::get<ThreadLocalVariable>(one.what).offset);
+    }
+    return failure(LookupFailure::NotUnique, std::move(texts));
   }
   const Candidate& only = found.front();
   if (const auto* variable = std::get_if<ThreadLocalVariable>(&only.what))

@@ -11,6 +11,7 @@
 
 #include "common/error.h"
 #include "common/proc.h"
+#include "compiler/target/elf/source_names.h"
 
 namespace kevt::target {
 
@@ -68,6 +69,13 @@ bool is_started_as(pid_t pid, std::string_view wanted) {
   std::string first;
   std::getline(words, first, '\0');
   return base_name(first) == wanted;
+}
+
+std::string label(const Loaded& loaded, const ElfSymbol& symbol) {
+  std::string text = loaded.module.name + ":" + std::string(symbol.name);
+  if (const std::string name = source_name(symbol.name); !name.empty()) text += " (" + name + ")";
+  if (symbol.versioning == SymbolVersion::Hidden) text += "@" + std::string(symbol.version);
+  return text;
 }
 
 }  // namespace kevt::target

@@ -36,8 +36,8 @@ namespace kevt::inproc {
 namespace {
 
 constexpr std::size_t kMostAwaited = std::size_t{2} * KEVT_EXEC_ASKS;
-constexpr std::chrono::seconds kUntilAsleep{
-    5};  // from the question to the futex, where CPUs are busy; it waits 10 s for the first answer
+// From the question to the futex, where CPUs are busy; the thread waits 10 s for the first answer that comes late.
+constexpr std::chrono::seconds kUntilAsleep{5};
 constexpr std::chrono::seconds kUntilExpired{2};
 
 bool is_exec(const ThreadReport& report) { return !report.ended() && report.event() == PTRACE_EVENT_EXEC; }
