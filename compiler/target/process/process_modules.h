@@ -38,7 +38,7 @@ bool module_matches(const Loaded& loaded, std::string_view wanted);
 // Whether `wanted` is the name that the program was started by: `python3` of the file python3.11. exec(2) gives that
 // name to the process, cut to 15 bytes, and who starts it says it again. Of a script the two differ.
 bool is_started_as(pid_t pid, std::string_view wanted);
-// A symbol as an error lists it: `libm.so.6:exp@GLIBC_2.2.5`, `program:_ZN4Pool4growEv (Pool::grow)`.
+// A symbol as an error lists it: `libm.so.6:exp@GLIBC_2.2.5`, `program:_ZN4Pool4growEi (Pool::grow(int))`.
 std::string label(const Loaded& loaded, const ElfSymbol& symbol);
 
 }  // namespace kevt::target
