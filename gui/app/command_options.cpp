@@ -72,6 +72,9 @@ CommandOptions::CommandOptions()
       most_records(QStringLiteral("most-records"),
                    QStringLiteral("of a database (ch://…): how many records are loaded at a time, at most"),
                    QStringLiteral("N"), QString::number(TraceDocument::kMostRecords)),
+      memory(QStringLiteral("memory"),
+             QStringLiteral("megabytes of memory for records; the rest is kept in a file in $TMPDIR or /var/tmp"),
+             QStringLiteral("MB")),
       manual(QStringLiteral("manual"), QStringLiteral("print the manual page")) {
   manual.setFlags(QCommandLineOption::HiddenFromHelp);
 }
@@ -79,7 +82,7 @@ CommandOptions::CommandOptions()
 QList<QCommandLineOption> CommandOptions::all() const {
   return {session, screenshot, after,     theme,  size,        probes,       event,  pid,
           comm,    cgroup,     container, follow, with_kernel, script,       unsafe, tracefs,
-          runtime, last,       apply,     btf,    kallsyms,    most_records, manual};
+          runtime, last,       apply,     btf,    kallsyms,    most_records, memory, manual};
 }
 
 void CommandOptions::addTo(QCommandLineParser& parser) const {

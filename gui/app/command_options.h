@@ -14,7 +14,7 @@ struct CommandOptions {
   QList<QCommandLineOption> all() const;
 
   QCommandLineOption session, screenshot, after, theme, size, probes, event, pid, comm, cgroup, container, follow,
-      with_kernel, script, unsafe, tracefs, runtime, last, apply, btf, kallsyms, most_records, manual;
+      with_kernel, script, unsafe, tracefs, runtime, last, apply, btf, kallsyms, most_records, memory, manual;
 };
 
 // In man(7).

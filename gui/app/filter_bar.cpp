@@ -67,7 +67,7 @@ void FilterBar::showCounts() {
   const auto all = static_cast<std::uint64_t>(rows_.allRows());
   if (!rows_.kept()) return verdict_->setText(tr("%1 records").arg(grouped(all)));
   verdict_->setText(tr("%1 of %2 records, in table, timeline and Measure")
-                        .arg(grouped(static_cast<std::uint64_t>(rows_.kept()->all().size())), grouped(all)));
+                        .arg(grouped(static_cast<std::uint64_t>(rows_.kept()->size())), grouped(all)));
 }
 
 }  // namespace kevt::gui

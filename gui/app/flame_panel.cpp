@@ -29,16 +29,14 @@ constexpr int kMostWeights = 200;  // fields to choose from
 // Which records are folded: those that the filter leaves, and their stacks. Rows are asked in their order.
 class KeptStacks {
  public:
-  KeptStacks(const record::StoreView& view, const KeptRows* kept, record::Row first)
-      : view_(view), kept_(kept), next_(kept ? kept->all().lower_bound(first) : 0) {
+  KeptStacks(const record::StoreView& view, const record::RowSubset* kept) : view_(view), kept_(kept) {
     for (const auto& event : view.names().events) is_stack_.push_back(record::is_stack(*event));
     of_task_.resize(view.names().tasks.size());
   }
 
   bool keeps(record::Row row) {
     if (!kept_) return true;
-    const bool is_kept = next_ < kept_->all().size() && kept_->all()[next_] == row;
-    if (is_kept) ++next_;
+    const bool is_kept = kept_->contains(row);
     const std::uint32_t task = view_.task(row);
     if (is_stack_[view_.event(row)]) return is_kept || of_task_[task];
     of_task_[task] = is_kept;
@@ -47,8 +45,7 @@ class KeptStacks {
 
  private:
   const record::StoreView& view_;
-  const KeptRows* kept_;
-  std::size_t next_;            // of kept_
+  const record::RowSubset* kept_;
   std::vector<bool> is_stack_;  // by event
   std::vector<bool> of_task_;   // whether the task's newest record is kept
 };
@@ -130,7 +127,7 @@ void FlamePanel::showEvent(QShowEvent* event) {
   if (is_stale_) watch_->lookAgain();
 }
 
-void FlamePanel::setKept(std::shared_ptr<const KeptRows> kept) { watch_->setKept(std::move(kept)); }
+void FlamePanel::setKept(std::shared_ptr<const record::RowSubset> kept) { watch_->setKept(std::move(kept)); }
 
 // Names of fields in the order of their events; the choice stays.
 void FlamePanel::fillWeights() {
@@ -175,7 +172,7 @@ void FlamePanel::start() {
         if (view.empty()) return Folded{paths.folded(), RangeWatch::Extent::Whole};
         const record::Row first = range ? view.lower_bound(range->first) : 0;
         const record::Row last = range ? view.lower_bound(range->second + 1) : view.rows();
-        KeptStacks stacks(view, kept.get(), first);
+        KeptStacks stacks(view, kept.get());
         for (record::Row row = first; row < last && (row % 1024 != 0 || !cancelled); ++row)
           if (stacks.keeps(row)) paths.add(view.typed(row));
         return Folded{paths.folded(), wanted.extent};

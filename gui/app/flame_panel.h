@@ -36,7 +36,7 @@ class FlamePanel : public QWidget {
   QString head() const;
   bool isBusy() const;
   // What the filter leaves is shown; nullptr: everything is.
-  void setKept(std::shared_ptr<const KeptRows> kept);
+  void setKept(std::shared_ptr<const record::RowSubset> kept);
   // As the file's ending says: .svg, .folded, .json, else the tree as text.
   Result<void> save(const QString& path) const;
 

@@ -368,7 +368,7 @@ TEST_F(GuiFirstHour, TheFilterHoldsForTimelineCountsAndMeasurements) {
       EXPECT_EQ(one.title, "opening");
     }
     if (one.kind != Lane::Kind::Group)
-      by_kind[static_cast<int>(one.kind)] += countInLane(timeline.view(), one, 0, ~0ull);
+      by_kind[static_cast<int>(one.kind)] += record::count_lane(timeline.view(), one.key(), 0, ~0ull);
   }
   for (const Lane::Kind kind : {Lane::Kind::Cpu, Lane::Kind::Task, Lane::Kind::Event})
     EXPECT_EQ(by_kind[static_cast<int>(kind)], kept) << static_cast<int>(kind);

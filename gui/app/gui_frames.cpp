@@ -11,14 +11,17 @@
 #include <QTimer>
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <random>
 
 #include "gui/app/gui_times.h"
 #include "gui/app/main_window.h"
 #include "gui/model/completion.h"
 #include "gui/model/definition_check.h"
+#include "gui/model/event_rows.h"
 #include "gui/model/target_context.h"
 #include "gui/model/trace_document.h"
+#include "gui/view/event_table.h"
 #include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
 #include "tracefs-compat/record/recording.h"
@@ -80,10 +83,41 @@ int make(std::uint64_t records, const std::string& path) {
   return (*writer)->finish() ? 0 : 1;
 }
 
-long resident_mb() {
-  QFile file(QStringLiteral("/proc/self/statm"));
+// Megabytes, of a line of /proc/self/status: RssAnon is memory that only this process has, RssFile what is mapped of
+// files, which the kernel takes back when others need memory.
+long resident_mb(const QByteArray& line) {
+  QFile file(QStringLiteral("/proc/self/status"));
   if (!file.open(QIODevice::ReadOnly)) return 0;
-  return file.readAll().split(' ').value(1).toLong() * 4096 / 1'000'000;
+  for (const QByteArray& one : file.readAll().split('\n'))
+    if (one.startsWith(line)) return one.mid(line.size()).simplified().split(' ').value(0).toLong() / 1000;
+  return 0;
+}
+
+void waitFor(const std::function<bool()>& is_done) {
+  while (!is_done()) QApplication::processEvents(QEventLoop::WaitForMoreEvents, 10);
+}
+
+// Filters the whole trace: all threads of the machine, by the clock.
+void filters(MainWindow& window) {
+  EventRows& rows = window.table().rows();
+  const auto all = static_cast<double>(window.document().view().rows());
+  for (const char* filter : {"count > 65000", "wr: count > 30000 && count < 31000 || count == 7", "rd_done: got & 1",
+                             "common_pid == 101", "count >= 0 || got >= 0"}) {
+    FilterMistake mistake;
+    const Stopwatch watch;
+    if (!rows.setFilter(QString::fromLatin1(filter), mistake))
+      fmt::print("{}: {}\n", filter, mistake.text.toStdString());
+    waitFor([&] { return !rows.isBusy(); });
+    const double ms = static_cast<double>(watch.wall.nsecsElapsed()) / 1e6;
+    fmt::print("filter {:<50} {:9.0f} ms   {:6.0f} M records/s   {} kept\n", filter, ms, all / ms / 1000,
+               rows.kept() ? rows.kept()->size() : 0);
+    const Stopwatch settled;
+    window.settle();
+    fmt::print("   window settled after {:.0f} ms more\n", static_cast<double>(settled.wall.nsecsElapsed()) / 1e6);
+  }
+  FilterMistake mistake;
+  rows.setFilter({}, mistake);
+  window.settle();
 }
 
 // Measures what a keystroke in the editor costs in the worker: a check of 200 lines, a completion among 150,000
@@ -148,14 +182,20 @@ int measure(TimedApplication& app, const QString& path) {
   const record::StoreView& view = document.view();
   for (const QString& problem : document.problems()) fmt::print("problem: {}\n", problem.toStdString());
   fmt::print(
-      "records {}   first picture {} ms   loaded {} ms   index {:.1f} bytes/record   payload {:.1f}   resident {} MB   "
-      "process {:.1f} s\n",
+      "records {}   first picture {} ms   loaded {} ms   index {:.1f} bytes/record   payload {:.1f}   process {:.1f} "
+      "s\n"
+      "in memory {} MB of records, {:.1f} bytes/record; of the process {} MB, and {} MB of mapped files\n",
       view.rows(), document.firstPictureMs(), document.loadMs(),
-      static_cast<double>(view.index_bytes()) / std::max(1u, view.rows()),
-      static_cast<double>(view.payload_bytes()) / std::max(1u, view.rows()), resident_mb(),
-      Stopwatch::now(CLOCK_PROCESS_CPUTIME_ID) / 1e9);
+      static_cast<double>(view.size().index) / std::max(1u, view.rows()),
+      static_cast<double>(view.size().payload) / std::max(1u, view.rows()),
+      Stopwatch::now(CLOCK_PROCESS_CPUTIME_ID) / 1e9, view.size().in_memory / 1'000'000,
+      static_cast<double>(view.size().in_memory) / std::max(1u, view.rows()), resident_mb("RssAnon:"),
+      resident_mb("RssFile:"));
   app.turns.print("event loop while loading", "turns");
+  const Stopwatch settled;
   window.settle();
+  fmt::print("whole picture and measurements {:.0f} ms after the last record\n",
+             static_cast<double>(settled.wall.nsecsElapsed()) / 1e6);
   const double span = static_cast<double>(view.last_ns() - view.first_ns());
   for (const double zoom : {1.0, 20.0, 1000.0, 100'000.0}) {
     Times pan, whole;
@@ -175,6 +215,7 @@ int measure(TimedApplication& app, const QString& path) {
     frame(timeline, zoom);
   }
   zoom.print("zoom in and out", "frames");
+  filters(window);
   authoring();
   return 0;
 }

@@ -71,7 +71,7 @@ int follow(TimedApplication& app, const QString& rate, int seconds) {
   std::uint64_t lost = 0;
   for (const record::StoreGap& gap : view.names().gaps) lost += gap.count == ~0ull ? 0 : gap.count;
   fmt::print("records {}   hits {}   lost in {} gaps: {}   index {:.1f} bytes/record\n", view.rows(), live.hits(),
-             view.names().gaps.size(), lost, static_cast<double>(view.index_bytes()) / std::max(1u, view.rows()));
+             view.names().gaps.size(), lost, static_cast<double>(view.size().index) / std::max(1u, view.rows()));
   window.target().finish();
   return 0;
 }

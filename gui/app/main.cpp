@@ -89,6 +89,12 @@ int open(MainWindow& window, const QCommandLineParser& parser, const CommandOpti
   if (!is_number || most == 0)
     return fail(QStringLiteral("--most-records: a number of records, not ") + parser.value(options.most_records));
   window.document().setMostRecords(most);
+  if (parser.isSet(options.memory)) {
+    const qulonglong megabytes = parser.value(options.memory).toULongLong(&is_number);
+    if (!is_number || megabytes > MainWindow::kMostMemoryMb)
+      return fail(QStringLiteral("--memory: a number of megabytes, not ") + parser.value(options.memory));
+    window.document().setMemory(megabytes << 20);
+  }
   if (!parser.positionalArguments().isEmpty() && command.isEmpty())
     window.openTrace(parser.positionalArguments().first());
   const auto start = parser.isSet(options.apply) ? MainWindow::Start::Applies : MainWindow::Start::Waits;
@@ -181,10 +187,15 @@ int run(int argc, char** argv) {
                      QStringLiteral("kevtrace-gui"));
   if (!parser.isSet(options.screenshot) && qEnvironmentVariableIsEmpty("KEVTRACE_GUI_NO_AUTOSAVE")) {
     window.workspaces().load(settings);
+    bool is_number = false;
+    const qulonglong megabytes = settings.value(QStringLiteral("memory")).toULongLong(&is_number);
+    if (is_number && megabytes <= MainWindow::kMostMemoryMb) window.document().setMemory(megabytes << 20);
     window.recentTraces() = settings.value(QStringLiteral("recent")).toStringList().mid(0, MainWindow::kMostRecent);
     QObject::connect(&app, &QApplication::aboutToQuit, &window, [&] {
       window.workspaces().save(settings);
       settings.setValue(QStringLiteral("recent"), window.recentTraces());
+      if (!parser.isSet(options.memory))
+        settings.setValue(QStringLiteral("memory"), qulonglong{window.document().memory() >> 20});
     });
   }
   const QStringList size = parser.value(options.size).split(QLatin1Char('x'));

@@ -123,6 +123,9 @@ class MainWindow : public QMainWindow {
   // The paths of recordings that were opened, the last one first; kept by whoever owns the settings.
   QStringList& recentTraces() { return recent_; }
   static constexpr int kMostRecent = 10;
+  // Asks how much memory the records of the next trace may take.
+  void askMemory();
+  static constexpr int kMostMemoryMb = 1 << 20;
 
   QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
 

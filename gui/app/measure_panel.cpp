@@ -38,36 +38,75 @@ namespace {
 constexpr int kNameColumn = 0, kNoteColumn = 1;
 constexpr std::size_t kMaxValues = 2'000'000;  // per field; percentiles use no more
 
-using Values = std::map<std::pair<std::uint32_t, QString>, std::vector<double>>;
+// The values of one event's fields, and the durations of the slices that it begins.
+struct EventValues {
+  struct OfField {
+    const record::Field* field;
+    std::vector<double> values;
+  };
+  std::vector<OfField> fields;
+  std::vector<double> durations;
 
-// Collects the durations of slices that end in the range. A slice counts once, also if the filter keeps only one of its
-// ends.
-std::optional<std::pair<record::Row, record::Row>> slice_to_take(const record::StoreView& view, record::Row row,
-                                                                 record::Row last, const KeptRows* kept) {
-  const record::Row other = view.match(row);
-  if (other == record::kNoRow) return std::nullopt;
-  if (other < row) return std::pair(other, row);
-  if (kept && other < last && !kept->all().contains(other)) return std::pair(row, other);
-  return std::nullopt;
-}
-
-void take_values(const record::StoreView& view, record::Row row, Values& values) {
-  const record::EventFormat& format = view.format(row);
-  const std::uint32_t event = view.event(row);
-  for (const record::Field& field : format.fields) {
-    if (field.role != record::PlaceRole::None) continue;
-    const auto number = fieldNumber(field, view.bytes(row));
-    if (!number) continue;
-    auto& all = values[{event, QString::fromStdString(field.name)}];
-    if (all.size() < kMaxValues) all.push_back(*number);
+  explicit EventValues(const record::EventFormat& format) {
+    for (const record::Field& field : format.fields)
+      if (field.role == record::PlaceRole::None) fields.push_back({&field, {}});
   }
-}
+  void take(std::span<const std::uint8_t> bytes) {
+    for (OfField& one : fields) {
+      if (one.values.size() >= kMaxValues) continue;
+      if (const auto number = fieldNumber(*one.field, bytes)) one.values.push_back(*number);
+    }
+  }
+};
 
-void take_duration(const record::StoreView& view, std::pair<record::Row, record::Row> slice, Values& values) {
-  auto& all = values[{view.event(slice.first), QString()}];
-  if (all.size() < kMaxValues)
-    all.push_back(static_cast<double>(view.time_ns(slice.second) - view.time_ns(slice.first)));
-}
+// What is counted of the records, chunk by chunk.
+class Counts {
+ public:
+  Counts(const record::StoreView& view, const record::RowSubset* kept, record::Row last)
+      : view_(view), kept_(kept), last_(last), events(view.names().events.size()), tasks(view.names().tasks.size()) {
+    for (const auto& event : view.names().events) values.emplace_back(*event);
+  }
+
+  // Those of the chunk's records that count and lie in [from, to), places of the chunk.
+  void take(std::size_t number, std::uint32_t from, std::uint32_t to) {
+    const record::StoreChunk& chunk = *view_.chunks()[number];
+    if (!kept_) {
+      for (std::uint32_t local = from; local < to; ++local) take(chunk, local);
+    } else if (const record::RowSubset::Part* part = kept_->part(number)) {
+      for (auto at = std::ranges::lower_bound(part->places, from); at != part->places.end() && *at < to; ++at)
+        take(chunk, *at);
+    }
+  }
+
+ private:
+  void take(const record::StoreChunk& chunk, std::uint32_t local) {
+    ++count;
+    const std::uint32_t event = chunk.event[local];
+    ++events[event];
+    ++tasks[chunk.task_of(local)];
+    values[event].take(chunk.bytes(local));
+    takeSlice(chunk.first_row + local, chunk.match_of(local));
+  }
+
+  // The durations of slices that end in the range. A slice counts once, also if the filter keeps only one of its ends.
+  void takeSlice(record::Row row, record::Row other) {
+    if (other == record::kNoRow || other >= view_.rows()) return;
+    const bool ends = other < row;
+    if (!ends && (!kept_ || other >= last_ || kept_->contains(other))) return;
+    const auto [begin, end] = ends ? std::pair(other, row) : std::pair(row, other);
+    auto& all = values[view_.event(begin)].durations;
+    if (all.size() < kMaxValues) all.push_back(static_cast<double>(view_.time_ns(end) - view_.time_ns(begin)));
+  }
+
+  const record::StoreView& view_;
+  const record::RowSubset* kept_;
+  record::Row last_;
+
+ public:
+  std::uint64_t count = 0;
+  std::vector<std::uint64_t> events, tasks;
+  std::vector<EventValues> values;
+};
 
 }  // namespace
 
@@ -120,7 +159,7 @@ bool MeasurePanel::eventFilter(QObject* watched, QEvent* event) {
 
 QString MeasurePanel::head() const { return head_->text(); }
 
-void MeasurePanel::setKept(std::shared_ptr<const KeptRows> kept) { watch_->setKept(std::move(kept)); }
+void MeasurePanel::setKept(std::shared_ptr<const record::RowSubset> kept) { watch_->setKept(std::move(kept)); }
 
 bool MeasurePanel::isBusy() const { return busy_ != nullptr || watch_->isWaiting(); }
 
@@ -137,35 +176,34 @@ void MeasurePanel::start() {
         result.is_in_sight = wanted.extent == RangeWatch::Extent::InSight;
         result.from_ns = range ? range->first : view.first_ns();
         result.to_ns = range ? range->second : view.last_ns();
-        std::vector<std::uint64_t> events(view.names().events.size()), tasks(view.names().tasks.size());
-        Values values;
         const record::Row first = view.lower_bound(result.from_ns), last = view.lower_bound(result.to_ns + 1);
         result.all = last - first;
         result.is_filtered = kept != nullptr;
-        const std::size_t begin = kept ? kept->all().lower_bound(first) : first;
-        const std::size_t end = kept ? kept->all().lower_bound(last) : last;
-        for (std::size_t i = begin; i < end; ++i) {
-          if (i % 8192 == 0 && cancelled) return Result();
-          const record::Row row = kept ? kept->all()[i] : static_cast<record::Row>(i);
-          ++result.count;
-          ++events[view.event(row)];
-          ++tasks[view.task(row)];
-          take_values(view, row, values);
-          if (const auto slice = slice_to_take(view, row, last, kept.get())) take_duration(view, *slice, values);
+        Counts counts(view, kept.get(), last);
+        for (std::size_t i = 0; i < view.chunks().size(); ++i) {
+          if (cancelled) return Result();
+          const record::StoreChunk& chunk = *view.chunks()[i];
+          const record::Row end = chunk.first_row + chunk.rows();
+          if (end <= first || chunk.first_row >= last) continue;
+          counts.take(i, std::max(first, chunk.first_row) - chunk.first_row, std::min(last, end) - chunk.first_row);
         }
-        for (std::uint32_t i = 0; i < events.size(); ++i) {
-          Result::Line line{QString::fromStdString(view.names().events[i]->name), events[i], {}};
-          for (auto& [key, all] : values)
-            if (key.first == i) {
-              const record::EventFormat& event = *view.names().events[i];
-              const bool is_plain = key.second.isEmpty() || record::number_style(event, key.second.toStdString()) ==
-                                                                record::NumberStyle::Decimal;
-              line.values.push_back({key.second, record::measure(std::move(all)), !is_plain});
-            }
+        result.count = counts.count;
+        for (std::uint32_t i = 0; i < counts.events.size(); ++i) {
+          const record::EventFormat& event = *view.names().events[i];
+          Result::Line line{QString::fromStdString(event.name), counts.events[i], {}};
+          EventValues& values = counts.values[i];
+          if (!values.durations.empty())
+            line.values.push_back({{}, record::measure(std::move(values.durations)), false});
+          std::ranges::sort(values.fields, {}, [](const auto& one) { return one.field->name; });
+          for (auto& [field, all] : values.fields)
+            if (!all.empty())
+              line.values.push_back({QString::fromStdString(field->name), record::measure(std::move(all)),
+                                     record::number_style(event, field->name) != record::NumberStyle::Decimal});
           // An event without records of its own here may have durations: its calls are known by their returns.
-          if (!events[i] && line.values.empty()) continue;
+          if (!counts.events[i] && line.values.empty()) continue;
           result.events.push_back(std::move(line));
         }
+        const std::vector<std::uint64_t>& tasks = counts.tasks;
         for (std::uint32_t i = 0; i < tasks.size(); ++i)
           if (tasks[i]) result.tasks.push_back({QString::fromStdString(view.names().tasks[i].title()), tasks[i], {}});
         std::ranges::sort(result.tasks, std::greater<>(), &Result::Line::count);

@@ -5,7 +5,7 @@
 
 #include "gui/app/range_watch.h"
 #include "gui/model/job.h"
-#include "gui/model/kept_rows.h"
+#include "tracefs-compat/record/store/row_subset.h"
 
 class QTreeWidget;
 class QTreeWidgetItem;
@@ -26,7 +26,7 @@ class MeasurePanel : public QWidget {
   QTreeWidget& markers() { return *markers_; }
   bool isBusy() const;
   // The kept records are measured; nullptr: all records.
-  void setKept(std::shared_ptr<const KeptRows> kept);
+  void setKept(std::shared_ptr<const record::RowSubset> kept);
   QString head() const;
 
  protected:

@@ -62,9 +62,9 @@ RangeWatch::Wanted RangeWatch::wanted() const {
   return wanted;
 }
 
-void RangeWatch::setKept(std::shared_ptr<const KeptRows> kept) {
+void RangeWatch::setKept(std::shared_ptr<const record::RowSubset> kept) {
   if (kept_ == kept) return;
-  const bool grows = kept_ && kept && kept->isContinued(*kept_);
+  const bool grows = kept_ && kept && kept->is_continued(*kept_);
   kept_ = std::move(kept);
   // Of a live trace more comes all the time; the timer looks again.
   if (!grows || document_.state() != TraceDocument::State::Live) lookAgain();

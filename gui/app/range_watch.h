@@ -7,7 +7,7 @@
 #include <optional>
 #include <utility>
 
-#include "gui/model/kept_rows.h"
+#include "tracefs-compat/record/store/row_subset.h"
 
 class QTimer;
 class QWidget;
@@ -33,8 +33,8 @@ class RangeWatch : public QObject {
   Wanted wanted() const;
 
   // The records that the filter leaves; nullptr: all.
-  const std::shared_ptr<const KeptRows>& kept() const { return kept_; }
-  void setKept(std::shared_ptr<const KeptRows> kept);
+  const std::shared_ptr<const record::RowSubset>& kept() const { return kept_; }
+  void setKept(std::shared_ptr<const record::RowSubset> kept);
 
   // due() follows soon.
   void lookAgain();
@@ -48,7 +48,7 @@ class RangeWatch : public QObject {
  private:
   TraceDocument& document_;
   TimelineView& timeline_;
-  std::shared_ptr<const KeptRows> kept_;
+  std::shared_ptr<const record::RowSubset> kept_;
   QTimer* delay_;
   QTimer* live_;            // until a live trace is looked at again
   bool is_behind_ = false;  // a live trace went on while the panel was hidden

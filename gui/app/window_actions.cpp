@@ -103,6 +103,8 @@ void MainWindow::makeActions() {
                                                       tr("Session (*.kevs);;Session with its recording (*.kevb)"));
     if (!path.isEmpty()) report(writeSession(path));
   });
+  file->addSeparator();
+  add(file, tr("&Memory for records …"), {}, [this] { askMemory(); });
   add(file, tr("&Quit"), QKeySequence::Quit, [this] { close(); });
 
   QMenu* probes = menuBar()->addMenu(tr("&Probes"));
@@ -309,9 +311,8 @@ void MainWindow::showState() {
   const double seconds = view.empty() ? 0 : static_cast<double>(view.last_ns() - view.first_ns()) / 1e9;
   const QString rate = compactNumber(seconds > 0 ? view.rows() / seconds : 0);
   rate_->setText(
-      rows_->kept()
-          ? tr("%1 of %2 records shown, %3/s").arg(grouped(rows_->kept()->all().size()), grouped(view.rows()), rate)
-          : tr("%1 records, %2/s").arg(grouped(view.rows()), rate));
+      rows_->kept() ? tr("%1 of %2 records shown, %3/s").arg(grouped(rows_->kept()->size()), grouped(view.rows()), rate)
+                    : tr("%1 records, %2/s").arg(grouped(view.rows()), rate));
   const bool is_live = service_->isRunning();
   std::uint64_t lost = is_live ? live_lost_ : 0;
   std::uint64_t missed = is_live ? tree_->missed() : 0;

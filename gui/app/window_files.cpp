@@ -89,6 +89,16 @@ void MainWindow::noteRecent() {
   recent_.resize(std::min<qsizetype>(recent_.size(), kMostRecent));
 }
 
+void MainWindow::askMemory() {
+  bool ok = false;
+  const int megabytes = QInputDialog::getInt(
+      this, tr("Memory for records"),
+      tr("Megabytes of memory for the records of the next trace.\nWhat does not fit is kept in a file in %1.")
+          .arg(fromUtf8(record::SpillFile::usual_folder())),
+      static_cast<int>(document_->memory() >> 20), 0, kMostMemoryMb, 64, &ok);
+  if (ok) document_->setMemory(static_cast<std::uint64_t>(megabytes) << 20);
+}
+
 void MainWindow::showRecent(QMenu& menu) {
   menu.clear();
   for (const QString& path : recent_) {

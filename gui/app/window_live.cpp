@@ -64,6 +64,11 @@ void MainWindow::connectLive() {
   connect(service_.get(), &TracingService::failed, this, [this](const QString& text) {
     problems_->set(tr("directory"), text, tr("is the process behind it gone? --tracefs DIR takes it up again"));
   });
+  connect(service_.get(), &TracingService::isFull, this, [this](const QString& text) {
+    problems_->set(tr("records"), text, tr("save what is there, then start the trace again"));
+    problems_dock_->show();
+    problems_dock_->raise();
+  });
   connect(timeline_, &TimelineView::modeChanged, this, [this] { table_->setFollowing(timeline_->isFollowing()); });
 }
 
@@ -161,7 +166,7 @@ void MainWindow::openDirectory(const QString& directory, int pid) {
   setWindowTitle(tr("%1 — kevtrace").arg(what));
   document_->beginLive(pid ? QStringLiteral("%1 (%2)").arg(what).arg(pid) : what);
   table_->setFollowing(true);
-  service_->start(directory, pid);
+  service_->start(directory, pid, document_->room());
   flight_recorder_->setChecked(false);
   keeps_newest_ = false;
   overwrites_.reset();

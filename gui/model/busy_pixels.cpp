@@ -86,7 +86,7 @@ void visitSlices(const record::StoreView& view, const Lane& lane, std::uint64_t 
                  const std::function<void(const record::Slice&)>& visit) {
   if (view.empty()) return;
   const auto kept = [&](const record::Slice& slice) {
-    if (slice.end < view.rows() && (!lane.kept || lane.kept->keepsSlice(slice.begin, slice.end))) visit(slice);
+    if (slice.end < view.rows() && (!lane.is_filtered || lane.only->keeps_slice(slice.begin, slice.end))) visit(slice);
   };
   if (lane.kind == Lane::Kind::Task) return record::visit_slices(view, lane.id, from_ns, to_ns, kept);
   if (lane.kind == Lane::Kind::Event) return visitOfEvent(view, lane.id, from_ns, to_ns, kept);

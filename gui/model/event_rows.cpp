@@ -46,7 +46,7 @@ void EventRows::takeReset() {
   details_.clear();
   details_metadata_.reset();
   filter_.reset();
-  shown_.clear();
+  ordered_.clear();
   is_identity_ = true;
   scanned_ = 0;
   row_count_ = 0;
@@ -103,18 +103,17 @@ int EventRows::columnCount(const QModelIndex& parent) const {
 
 record::Row EventRows::rowAt(int position) const {
   if (position < 0 || position >= row_count_) return record::kNoRow;
-  return is_identity_ ? static_cast<record::Row>(position) : shown_[static_cast<std::size_t>(position)];
+  const auto at = static_cast<std::size_t>(position);
+  if (is_identity_) return static_cast<record::Row>(position);
+  return isInTime() ? (*kept_)[at] : ordered_[at];
 }
 
 int EventRows::positionOf(record::Row row) const {
   if (row_count_ == 0) return -1;
   if (is_identity_) return static_cast<int>(std::min<record::Row>(row, static_cast<record::Row>(row_count_ - 1)));
-  if (isInTime()) {
-    const auto found = std::ranges::lower_bound(shown_, row);
-    return std::min(static_cast<int>(found - shown_.begin()), row_count_ - 1);
-  }
-  const auto found = std::ranges::find(shown_, row);
-  return found == shown_.end() ? -1 : static_cast<int>(found - shown_.begin());
+  if (isInTime()) return std::min(static_cast<int>(kept_->lower_bound(row)), row_count_ - 1);
+  const auto found = std::ranges::find(ordered_, row);
+  return found == ordered_.end() ? -1 : static_cast<int>(found - ordered_.begin());
 }
 
 bool EventRows::shows(record::Row row) const { return !filter_ || filter_->keeps(view_, row); }
@@ -239,10 +238,8 @@ bool EventRows::setFilter(const QString& text, FilterMistake& mistake) {
 void EventRows::showInTime() {
   beginResetModel();
   is_identity_ = kept_ == nullptr;
-  shown_.clear();
-  if (kept_)
-    for (std::size_t i = 0; i < kept_->all().size(); ++i) shown_.push_back(kept_->all()[i]);
-  const std::uint64_t rows = is_identity_ ? view_.rows() : shown_.size();
+  ordered_.clear();
+  const std::uint64_t rows = is_identity_ ? view_.rows() : kept_->size();
   row_count_ = static_cast<int>(std::min<std::uint64_t>(rows, std::numeric_limits<int>::max()));
   endResetModel();
   Q_EMIT rowsChanged();
@@ -254,26 +251,19 @@ void EventRows::setTimeFormat(TimeFormat format) {
   Q_EMIT rowsChanged();
 }
 
+// The chunk that was still filling when the filter saw it is looked at again.
 void EventRows::filterFrom(record::Row from) {
-  struct Found {
-    std::vector<record::Row> rows;
-    std::shared_ptr<const KeptRows> kept;
-  };
-  const record::Row to = view_.rows();
+  const std::size_t first = from == 0 || view_.empty() ? 0 : view_.chunk_of(std::min(from, view_.rows() - 1));
   busy_ = jobs_.start(
-      [view = view_, filter = filter_, before = from == 0 ? nullptr : kept_, from,
-       to](const std::atomic<bool>& cancelled) {
-        Found found{filter->rows(view, from, to, cancelled), before};
-        if (before && found.rows.empty()) return found;
-        auto kept = before ? std::make_shared<KeptRows>(*before) : std::make_shared<KeptRows>();
-        for (const record::Row row : found.rows) kept->add(view, row);
-        found.kept = std::move(kept);
-        return found;
+      [view = view_, filter = filter_, before = from == 0 ? nullptr : kept_,
+       first](const std::atomic<bool>& cancelled) -> std::shared_ptr<const record::RowSubset> {
+        auto parts = filter->parts(view, first, cancelled);
+        return std::make_shared<record::RowSubset>(
+            (before ? *before : record::RowSubset()).continued(first, std::move(parts)));
       },
-      [this, from, to](const Found& found) {
-        const bool is_new = kept_ != found.kept;
-        kept_ = found.kept;
-        takeFiltered(from, to, found.rows);
+      [this, from, to = view_.rows()](std::shared_ptr<const record::RowSubset> kept) {
+        const bool is_new = from == 0 || !kept_ || kept_->size() != kept->size();
+        takeFiltered(from, to, std::move(kept));
         if (is_new) Q_EMIT keptChanged();
         Q_EMIT rowsChanged();
         if (filter_ && !busy_ && view_.rows() > scanned_) filterFrom(scanned_);
@@ -281,20 +271,24 @@ void EventRows::filterFrom(record::Row from) {
 }
 
 // A table that is not in the order of time is not sorted again.
-void EventRows::takeFiltered(record::Row from, record::Row to, const std::vector<record::Row>& rows) {
+void EventRows::takeFiltered(record::Row from, record::Row to, std::shared_ptr<const record::RowSubset> kept) {
   busy_.reset();
   scanned_ = to;
+  const int rows = static_cast<int>(std::min<std::size_t>(kept->size(), std::numeric_limits<int>::max()));
   if (from == 0) {
     beginResetModel();
+    kept_ = std::move(kept);
     is_identity_ = false;
-    shown_ = rows;
-    row_count_ = static_cast<int>(shown_.size());
+    ordered_.clear();
+    row_count_ = rows;
     endResetModel();
-  } else if (!rows.empty() && isInTime()) {
-    beginInsertRows({}, row_count_, row_count_ + static_cast<int>(rows.size()) - 1);
-    shown_.insert(shown_.end(), rows.begin(), rows.end());
-    row_count_ = static_cast<int>(shown_.size());
+  } else if (rows > row_count_ && isInTime()) {
+    beginInsertRows({}, row_count_, rows - 1);
+    kept_ = std::move(kept);
+    row_count_ = rows;
     endInsertRows();
+  } else {
+    kept_ = std::move(kept);
   }
 }
 

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "gui/model/job.h"
-#include "gui/model/kept_rows.h"
 #include "gui/model/time_text.h"
 #include "gui/model/trace_filter.h"
+#include "tracefs-compat/record/store/row_subset.h"
 #include "tracefs-compat/record/store/store.h"
 
 namespace kevt::gui {
@@ -55,7 +55,7 @@ class EventRows : public QAbstractTableModel {
   bool setFilter(const QString& text, FilterMistake& mistake);
   QString filterText() const { return filter_ ? filter_->text() : QString(); }
   // The rows kept by the filter among those it has seen so far; nullptr: no filter.
-  const std::shared_ptr<const KeptRows>& kept() const { return kept_; }
+  const std::shared_ptr<const record::RowSubset>& kept() const { return kept_; }
   record::Row allRows() const { return view_.rows(); }
   bool isBusy() const { return busy_ != nullptr; }
   const std::vector<std::string>& fieldNames() const { return field_names_; }
@@ -68,7 +68,7 @@ class EventRows : public QAbstractTableModel {
   void takeReset();
   void takeView();
   void filterFrom(record::Row from);
-  void takeFiltered(record::Row from, record::Row to, const std::vector<record::Row>& rows);
+  void takeFiltered(record::Row from, record::Row to, std::shared_ptr<const record::RowSubset> kept);
   void showInTime();
   void learnFields();
   QVariant fixedData(record::Row row, int column) const;
@@ -82,8 +82,8 @@ class EventRows : public QAbstractTableModel {
   mutable std::unordered_map<record::Row, QString> details_;
   mutable std::shared_ptr<const record::Metadata> details_metadata_;
   std::shared_ptr<const TraceFilter> filter_;
-  std::shared_ptr<const KeptRows> kept_;
-  std::vector<record::Row> shown_;  // with a filter or an order
+  std::shared_ptr<const record::RowSubset> kept_;
+  std::vector<record::Row> ordered_;  // when not in the order of time
   bool is_identity_ = true;
   record::Row scanned_ = 0;  // how many rows the filter has seen
   int row_count_ = 0;

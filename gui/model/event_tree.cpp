@@ -62,9 +62,7 @@ void EventTree::takeRecording(const record::StoreView& view, const record::Metad
   is_live_ = false;
   LiveState state;
   std::vector<std::uint64_t> counts(view.names().events.size());
-  for (const auto& chunk : view.chunks())
-    for (const auto& group : chunk->groups[static_cast<std::size_t>(record::Axis::Event)])
-      if (group.id < counts.size()) counts[group.id] += group.end - group.begin;
+  for (std::uint32_t i = 0; i < counts.size(); ++i) counts[i] = view.totals().of(record::Axis::Event, i);
   for (std::size_t i = 0; i < counts.size(); ++i) {
     const record::EventFormat& format = *view.names().events[i];
     LiveEvent event{.system = QString::fromStdString(format.system), .name = QString::fromStdString(format.name)};

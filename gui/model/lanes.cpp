@@ -1,7 +1,6 @@
 // Which lanes a trace has.
 //
-// Tasks are sorted by their number of records, which the chunks' directories have: a thousand tasks cost as little as
-// one.
+// Tasks are sorted by their number of records, which the store has counted: nothing here looks at records.
 #include "gui/model/lanes.h"
 
 #include <QObject>
@@ -21,38 +20,13 @@ constexpr int kGroupHeight = 22;
 constexpr int kSchedHeight = 7;  // below a task's slices
 constexpr int kBusyHeight = 9;   // below an event's records
 
-// Whether some record of the event begins a slice. Only the first records of each chunk are looked at.
-bool begins_slices(const record::StoreView& view, std::uint32_t event) {
-  constexpr std::size_t kLooks = 64;
-  for (const auto& chunk : view.chunks()) {
-    const auto lane = chunk->lane(record::Axis::Event, event);
-    for (const std::uint16_t local : lane.first(std::min(lane.size(), kLooks)))
-      if (const record::Row row = chunk->first_row + local; view.match(row) != record::kNoRow && view.match(row) > row)
-        return true;
-  }
-  return false;
-}
-
-std::vector<std::uint64_t> counts_of(const record::StoreView& view, record::Axis axis, std::size_t lanes,
-                                     const KeptRows* kept) {
-  std::vector<std::uint64_t> counts(lanes);
-  if (kept) {
-    for (std::size_t i = 0; i < lanes; ++i) counts[i] = kept->of({axis, static_cast<std::uint32_t>(i)}).size();
-    return counts;
-  }
-  for (const auto& chunk : view.chunks())
-    for (const auto& group : chunk->groups[static_cast<std::size_t>(axis)])
-      if (group.id < lanes) counts[group.id] += group.end - group.begin;
-  return counts;
-}
-
 QString records(std::uint64_t count) { return compactNumber(static_cast<double>(count)); }
 
 QString event_name(const record::EventFormat& event) { return QString::fromStdString(event.system + "/" + event.name); }
 
 class Maker {
  public:
-  Maker(const record::StoreView& view, const LanePrefs& wishes, const std::shared_ptr<const KeptRows>& kept)
+  Maker(const record::StoreView& view, const LanePrefs& wishes, const std::shared_ptr<const record::RowSubset>& kept)
       : view_(view), wishes_(wishes), kept_(kept) {}
 
   std::vector<Lane> make() {
@@ -80,14 +54,18 @@ class Maker {
 
  private:
   void restrict(Lane& lane) const {
-    if (!kept_ || lane.rows) return;
-    lane.kept = kept_;
-    lane.rows = std::shared_ptr<const RowList>(kept_, &kept_->of(lane.key()));
+    if (!kept_ || lane.only) return;
+    lane.only = kept_;
+    lane.is_filtered = true;
+  }
+
+  std::uint64_t count(record::Axis axis, std::uint32_t id) const {
+    return kept_ ? kept_->of(axis, id) : view_.totals().of(axis, id);
   }
 
   bool isEmptied(const Lane& lane) const {
     const bool is_of_some = lane.kind == Lane::Kind::Task || lane.kind == Lane::Kind::Event;
-    return kept_ && is_of_some && lane.rows->size() == 0;
+    return kept_ && is_of_some && count(*lane.key().axis, lane.id) == 0;
   }
 
   void arrange(std::vector<Lane>& lanes) const {
@@ -113,12 +91,11 @@ class Maker {
   std::vector<Lane> cpus() {
     std::vector<Lane> lanes;
     const auto& cpus = view_.names().cpus;
-    const auto counts = counts_of(view_, record::Axis::Cpu, cpus.empty() ? 0 : cpus.back() + 1, kept_.get());
     for (const std::uint32_t cpu : cpus)
       lanes.push_back({.kind = Lane::Kind::Cpu,
                        .id = cpu,
                        .title = QObject::tr("CPU %1").arg(cpu),
-                       .note = records(counts[cpu]),
+                       .note = records(count(record::Axis::Cpu, cpu)),
                        .height = kDensityHeight});
     return lanes;
   }
@@ -126,17 +103,15 @@ class Maker {
   std::vector<Lane> tasks() {
     std::vector<Lane> lanes;
     const auto& tasks = view_.names().tasks;
-    const auto counts = counts_of(view_, record::Axis::Task, tasks.size(), kept_.get());
+    std::vector<std::uint64_t> counts(tasks.size());
+    for (std::uint32_t i = 0; i < counts.size(); ++i) counts[i] = count(record::Axis::Task, i);
     std::vector<std::uint32_t> order(tasks.size());
     for (std::uint32_t i = 0; i < order.size(); ++i) order[i] = i;
     std::ranges::stable_sort(order, std::greater<>(), [&](std::uint32_t i) { return counts[i]; });
-    std::vector<std::uint32_t> levels_of(tasks.size());
-    for (const auto& chunk : view_.chunks())
-      for (const auto& group : chunk->slice_groups)
-        if (group.task < levels_of.size()) levels_of[group.task] = std::max(levels_of[group.task], group.deepest + 1u);
+    const auto& levels_of = view_.totals().levels;
     const int below = hasSchedEvents(view_.names()) ? kSchedHeight : 0;
     for (const std::uint32_t i : order) {
-      const std::uint32_t levels = levels_of[i];
+      const std::uint32_t levels = i < levels_of.size() ? levels_of[i] : 0;
       lanes.push_back({.kind = Lane::Kind::Task,
                        .id = i,
                        .title = QString::fromStdString(tasks[i].title()),
@@ -151,13 +126,13 @@ class Maker {
   std::vector<Lane> events() {
     std::vector<Lane> lanes;
     const auto& events = view_.names().events;
-    const auto counts = counts_of(view_, record::Axis::Event, events.size(), kept_.get());
+    const auto& begin_slices = view_.totals().begins_slices;
     for (std::uint32_t i = 0; i < events.size(); ++i) {
-      const bool has_slices = begins_slices(view_, i);
+      const bool has_slices = i < begin_slices.size() && begin_slices[i] != 0;
       lanes.push_back({.kind = Lane::Kind::Event,
                        .id = i,
                        .title = QString::fromStdString(events[i]->name),
-                       .note = records(counts[i]),
+                       .note = records(count(record::Axis::Event, i)),
                        .height = kDensityHeight + (has_slices ? kBusyHeight : 0),
                        .levels = has_slices ? 1u : 0u});
     }
@@ -204,42 +179,35 @@ class Maker {
                        .note = records(one.rows->size()),
                        .field = one.text,
                        .height = kDensityHeight,
-                       .rows = one.rows});
+                       .only = one.rows});
     return lanes;
   }
 
   const record::StoreView& view_;
   const LanePrefs& wishes_;
-  const std::shared_ptr<const KeptRows>& kept_;
+  const std::shared_ptr<const record::RowSubset>& kept_;
   std::vector<Lane> lanes_;
 };
-
-// Positions of a list's rows that lie in [from_ns, to_ns).
-std::pair<std::size_t, std::size_t> between(const record::StoreView& view, const RowList& rows, std::uint64_t from_ns,
-                                            std::uint64_t to_ns) {
-  const std::size_t first = rows.lower_bound(view.lower_bound(from_ns));
-  return {first, std::max(first, rows.lower_bound(view.lower_bound(to_ns)))};
-}
 
 }  // namespace
 
 record::LaneKey Lane::key() const {
   switch (kind) {
     case Kind::Cpu:
-      return {record::Axis::Cpu, id};
+      return {record::Axis::Cpu, id, only.get()};
     case Kind::Task:
-      return {record::Axis::Task, id};
+      return {record::Axis::Task, id, only.get()};
     case Kind::Event:
     case Kind::Field:
     case Kind::Latency:
     case Kind::Heat:
-      return {record::Axis::Event, id};
+      return {record::Axis::Event, id, only.get()};
     case Kind::Group:
     case Kind::Pinned:
     case Kind::Found:
       break;
   }
-  return {};
+  return {.only = only.get()};
 }
 
 QString Lane::name(const record::StoreNames& names) const {
@@ -268,77 +236,15 @@ QString Lane::name(const record::StoreNames& names) const {
   return QStringLiteral("group:%1").arg(id);
 }
 
-std::optional<record::Row> nearestInLane(const record::StoreView& view, const Lane& lane, std::uint64_t ns,
-                                         std::uint64_t within_ns) {
-  if (!lane.rows) return record::nearest_in_lane(view, lane.key(), ns, within_ns);
-  std::optional<record::Row> best;
-  std::uint64_t best_ns = within_ns;
-  const std::size_t behind = lane.rows->lower_bound(view.lower_bound(ns));
-  const auto consider = [&](record::Row row) {
-    if (row >= view.rows()) return;
-    const std::uint64_t time = view.time_ns(row);
-    const std::uint64_t away = time > ns ? time - ns : ns - time;
-    if (away > best_ns || (best && away == best_ns)) return;
-    best = row;
-    best_ns = away;
-  };
-  if (behind < lane.rows->size()) consider((*lane.rows)[behind]);
-  if (behind > 0) consider((*lane.rows)[behind - 1]);
-  return best;
-}
-
-std::optional<record::Row> stepInLane(const record::StoreView& view, const Lane& lane, record::Row from,
-                                      int direction) {
-  if (!lane.rows)
-    return direction > 0 ? record::next_in_lane(view, lane.key(), from)
-                         : record::previous_in_lane(view, lane.key(), from);
-  const RowList& rows = *lane.rows;
-  const std::size_t at = rows.lower_bound(direction > 0 ? from + 1 : from);
-  if (direction > 0) return at >= rows.size() || rows[at] >= view.rows() ? std::nullopt : std::optional(rows[at]);
-  return at == 0 ? std::nullopt : std::optional(rows[at - 1]);
-}
-
-std::uint64_t countInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns) {
-  if (!lane.rows) return record::count_lane(view, lane.key(), from_ns, to_ns);
-  const auto [first, last] = between(view, *lane.rows, from_ns, to_ns);
-  return last - first;
-}
-
-void visitInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns,
-                 const std::function<bool(record::Row, std::uint64_t)>& visit) {
-  if (!lane.rows) return record::visit_lane(view, lane.key(), from_ns, to_ns, visit);
-  const auto [first, last] = between(view, *lane.rows, from_ns, to_ns);
-  for (std::size_t i = first; i < last; ++i)
-    if (const record::Row row = (*lane.rows)[i]; !visit(row, view.time_ns(row))) return;
-}
-
-void countByPixel(const record::StoreView& view, const Lane& lane, const record::PixelRow& row,
-                  std::span<std::uint32_t> counts) {
-  if (!lane.rows) return record::count_by_pixel(view, lane.key(), row, counts);
-  std::size_t at = lane.rows->lower_bound(view.lower_bound(row.border(0)));
-  for (std::uint32_t pixel = 0; pixel < row.pixels && at < lane.rows->size(); ++pixel) {
-    const std::size_t next = std::max(at, lane.rows->lower_bound(view.lower_bound(row.border(pixel + 1.0))));
-    counts[pixel] += static_cast<std::uint32_t>(next - at);
-    at = next;
-  }
-}
-
 std::vector<Lane> lanesOf(const record::StoreView& view, const LanePrefs& wishes,
-                          const std::shared_ptr<const KeptRows>& kept) {
+                          const std::shared_ptr<const record::RowSubset>& kept) {
   return Maker(view, wishes, kept).make();
 }
 
-Lane everything(const std::shared_ptr<const KeptRows>& kept) {
-  Lane lane{.kind = Lane::Kind::Group};
-  lane.kept = kept;
-  if (kept) lane.rows = std::shared_ptr<const RowList>(kept, &kept->all());
-  return lane;
-}
-
 record::FieldPyramid::Only plottedRows(const Lane& lane) {
-  if (!lane.kept) return {};
-  return [kept = lane.kept](record::Row row, record::Row end) {
-    return end == record::kNoRow ? kept->all().contains(row) : kept->keepsSlice(row, end);
+  if (!lane.is_filtered) return {};
+  return [kept = lane.only](record::Row row, record::Row end) {
+    return end == record::kNoRow ? kept->contains(row) : kept->keeps_slice(row, end);
   };
 }
 

@@ -9,7 +9,7 @@
 #include <optional>
 #include <vector>
 
-#include "gui/model/kept_rows.h"
+#include "tracefs-compat/record/store/row_subset.h"
 #include "tracefs-compat/record/store/store_field.h"
 #include "tracefs-compat/record/store/store_query.h"
 
@@ -22,13 +22,14 @@ struct Lane {
   Kind kind = Kind::Cpu;
   std::uint32_t id = 0;  // CPU number, or index into the store's tasks or events; of a group: its kind; Found: a number
   QString title;
-  QString note;                          // beside the title, smaller
-  QString field;                         // Field: its name; Found: the searched text
-  int height = 22;                       // logical pixels
-  std::uint32_t levels = 0;              // of slices above each other; of an event 1 when it begins any
-  std::shared_ptr<const RowList> rows;   // Found: the hits; else rows that the filter keeps; nullptr: all
-  std::shared_ptr<const KeptRows> kept;  // of the filter; nullptr: no filter
+  QString note;                                   // beside the title, smaller
+  QString field;                                  // Field: its name; Found: the searched text
+  int height = 22;                                // logical pixels
+  std::uint32_t levels = 0;                       // of slices above each other; of an event 1 when it begins any
+  std::shared_ptr<const record::RowSubset> only;  // Found: the hits; else what the filter keeps; nullptr: all
+  bool is_filtered = false;                       // `only` is the filter's
 
+  // Its records in the store. A lane of plotted durations has all records of its event. Lives as long as `only`.
   record::LaneKey key() const;
   // The lane's name in sessions: "cpu:3", "task:4711", "event:kprobes/open", "field:kprobes/open:fd".
   QString name(const record::StoreNames& names) const;
@@ -36,16 +37,6 @@ struct Lane {
   // Whether the lane is drawn from the values of a record::FieldPyramid.
   bool isPlot() const { return kind == Kind::Field || kind == Kind::Latency || kind == Kind::Heat; }
 };
-
-// Access to the lane's records for every kind of lane. A lane of plotted durations has all records of its event.
-std::optional<record::Row> nearestInLane(const record::StoreView& view, const Lane& lane, std::uint64_t ns,
-                                         std::uint64_t within_ns);
-std::optional<record::Row> stepInLane(const record::StoreView& view, const Lane& lane, record::Row from, int direction);
-std::uint64_t countInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns);
-void visitInLane(const record::StoreView& view, const Lane& lane, std::uint64_t from_ns, std::uint64_t to_ns,
-                 const std::function<bool(record::Row, std::uint64_t)>& visit);
-void countByPixel(const record::StoreView& view, const Lane& lane, const record::PixelRow& row,
-                  std::span<std::uint32_t> counts);
 
 // What ticks and slices are coloured by. Outcome: whether a call returned a negative value.
 enum class ColourBy : std::uint8_t { Event, Task, Cpu, Field, Outcome };
@@ -62,7 +53,7 @@ inline constexpr std::uint32_t kSucceeded = 2, kFailed = 1, kNoOutcome = 7;
 struct FoundRows {
   std::uint32_t number = 0;  // no two lanes of a window have the same
   QString text;
-  std::shared_ptr<const RowList> rows;
+  std::shared_ptr<const record::RowSubset> rows;
 };
 
 struct LanePrefs {
@@ -80,9 +71,7 @@ struct LanePrefs {
 // durations. Groups without lanes are left out. With a filter, lanes show and count only kept records; tasks and events
 // without kept records are left out unless pinned.
 std::vector<Lane> lanesOf(const record::StoreView& view, const LanePrefs& wishes,
-                          const std::shared_ptr<const KeptRows>& kept = nullptr);
-// All records, or all that the filter keeps, as a lane that is not shown.
-Lane everything(const std::shared_ptr<const KeptRows>& kept);
+                          const std::shared_ptr<const record::RowSubset>& kept = nullptr);
 // Which of an event's plotted values count; empty without a filter.
 record::FieldPyramid::Only plottedRows(const Lane& lane);
 

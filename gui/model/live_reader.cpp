@@ -17,6 +17,7 @@
 #include <sstream>
 
 #include "compiler/layout/ring_page.h"
+#include "gui/model/text_forms.h"
 #include "tracefs-compat/record/print/trace_line.h"
 
 namespace kevt::gui {
@@ -31,6 +32,7 @@ constexpr std::uint64_t kKernelAddresses = 0xffff'8000'0000'0000;  // x86-64: th
 }  // namespace
 
 Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
+  if (is_full_) return 0;
   if (!knows_clock_) learnClock(directory);
   if (cpus_.empty()) {
     auto cpus = directory.list("per_cpu");
@@ -56,16 +58,23 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
     std::int32_t pid = 0;
     if (bytes.size() >= 8) std::memcpy(&pid, bytes.data() + 4, 4);
     learnSymbols(*one.event, bytes);
-    builder_.add({.event = one.event,
-                  .time_ns = time_ns,
-                  .cpu = one.cpu,
-                  .pid = pid,
-                  .comm = commOf(directory, pid),
-                  .bytes = bytes,
-                  .lost_before = one.lost_before});
+    is_full_ |= !builder_.add({.event = one.event,
+                               .time_ns = time_ns,
+                               .cpu = one.cpu,
+                               .pid = pid,
+                               .comm = commOf(directory, pid),
+                               .bytes = bytes,
+                               .lost_before = one.lost_before});
   });
   if (failed && taken == 0) return std::unexpected(*std::move(failed));
   return taken;
+}
+
+std::optional<QString> LiveReader::fullText() const {
+  if (!is_full_) return std::nullopt;
+  return QObject::tr("no more records are read: %1 are kept, and more do not fit (%2)")
+      .arg(builder_.rows())
+      .arg(fromUtf8(builder_.file_problem()));
 }
 
 // The offset to the wall clock is known only for clocks that this program can read, too.

@@ -1,6 +1,7 @@
 // LiveReader: reads records of a running trace, from the raw pages of every CPU, into a store.
 #pragma once
 
+#include <QString>
 #include <memory>
 #include <optional>
 #include <string>
@@ -18,9 +19,11 @@ namespace kevt::gui {
 class LiveReader {
  public:
   // `pid`: the process whose functions name addresses; 0: none.
-  explicit LiveReader(int pid) : pid_(pid) {}
+  explicit LiveReader(int pid, record::StoreRoom room = {}) : pid_(pid), builder_(std::move(room)) {}
   // Reads what the buffers have now, at most some megabytes; returns the number of records. Never waits.
   Result<std::size_t> poll(tree::TracingDir& directory);
+  // Set when no more records fit: poll() reads none from then on, and the buffers keep what they can.
+  std::optional<QString> fullText() const;
   record::StoreView view() { return builder_.view(); }
   std::shared_ptr<const record::Metadata> metadata();
   // To be called when an event may have been defined again under the same number: formats are read anew.
@@ -59,6 +62,7 @@ class LiveReader {
   std::unordered_map<std::uint64_t, bool> symbols_, frames_;  // looked-up addresses: of probes, of stacks
   std::unordered_map<std::int32_t, bool> threads_;            // is it one of the target's?
   std::optional<target::ProcessEnv> env_;
+  bool is_full_ = false;
   bool env_failed_ = false;
   bool knows_clock_ = false;
   std::optional<std::int64_t> wall_offset_ns_;

@@ -76,8 +76,10 @@ void EventRows::sortBy(std::vector<SortColumn> columns) {
   if (busy_ || row_count_ == 0 || columns.empty()) return;
   order_ = std::move(columns);
   if (isInTime()) return showInTime();
-  std::vector<record::Row> rows(kept_ ? kept_->all().size() : view_.rows());
-  for (std::size_t i = 0; i < rows.size(); ++i) rows[i] = kept_ ? kept_->all()[i] : static_cast<record::Row>(i);
+  std::vector<record::Row> rows(kept_ ? kept_->size() : view_.rows());
+  std::iota(rows.begin(), rows.end(), record::Row{0});
+  if (kept_)
+    for (record::Row& row : rows) row = (*kept_)[row];
   std::vector<std::string> fields;
   for (const SortColumn& one : order_)
     fields.push_back(one.column >= FixedColumns ? field_names_[static_cast<std::size_t>(one.column - FixedColumns)]
@@ -113,8 +115,8 @@ void EventRows::sortBy(std::vector<SortColumn> columns) {
         busy_.reset();
         beginResetModel();
         is_identity_ = false;
-        shown_ = std::move(ordered);
-        row_count_ = static_cast<int>(shown_.size());
+        ordered_ = std::move(ordered);
+        row_count_ = static_cast<int>(ordered_.size());
         endResetModel();
         Q_EMIT rowsChanged();
       });

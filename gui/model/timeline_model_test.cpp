@@ -57,21 +57,21 @@ TEST_F(GuiTimelineModel, HitsOfASearchAreALane) {
   const record::StoreView view = trace(30, *format);
   LanePrefs wishes;
   wishes.found.push_back(
-      {1, QStringLiteral("50"), std::make_shared<const RowList>(std::vector<record::Row>{5, 15, 25})});
+      {1, QStringLiteral("50"), std::make_shared<const record::RowSubset>(view, std::vector<record::Row>{5, 15, 25})});
   const std::vector<Lane> lanes = lanesOf(view, wishes);
   ASSERT_EQ(lanes[0].title, QStringLiteral("Found"));
   const Lane& lane = lanes[1];
   EXPECT_EQ(lane.name(view.names()), QStringLiteral("found:1:50"));
   EXPECT_EQ(lane.note, QStringLiteral("3"));
-  EXPECT_EQ(countInLane(view, lane, 0, ~0ull), 3u);
-  EXPECT_EQ(countInLane(view, lane, view.time_ns(5), view.time_ns(15)), 1u);
-  EXPECT_EQ(nearestInLane(view, lane, view.time_ns(13), 1000), 15u);
-  EXPECT_EQ(nearestInLane(view, lane, view.time_ns(10), 100), std::nullopt);
-  EXPECT_EQ(stepInLane(view, lane, 5, 1), 15u);
-  EXPECT_EQ(stepInLane(view, lane, 25, 1), std::nullopt);
-  EXPECT_EQ(stepInLane(view, lane, 15, -1), 5u);
+  EXPECT_EQ(record::count_lane(view, lane.key(), 0, ~0ull), 3u);
+  EXPECT_EQ(record::count_lane(view, lane.key(), view.time_ns(5), view.time_ns(15)), 1u);
+  EXPECT_EQ(record::nearest_in_lane(view, lane.key(), view.time_ns(13), 1000), 15u);
+  EXPECT_EQ(record::nearest_in_lane(view, lane.key(), view.time_ns(10), 100), std::nullopt);
+  EXPECT_EQ(record::next_in_lane(view, lane.key(), 5), 15u);
+  EXPECT_EQ(record::next_in_lane(view, lane.key(), 25), std::nullopt);
+  EXPECT_EQ(record::previous_in_lane(view, lane.key(), 15), 5u);
   std::vector<std::uint32_t> counts(3);
-  countByPixel(view, lane, {view.first_ns(), 0, 1000, 3}, counts);
+  record::count_by_pixel(view, lane.key(), {view.first_ns(), 0, 1000, 3}, counts);
   EXPECT_EQ(counts, (std::vector<std::uint32_t>{1, 1, 1}));
 }
 

@@ -33,7 +33,8 @@ struct TraceDocument::Progress {
 namespace {
 
 constexpr int kFirstPublishMs = 30;
-constexpr int kPublishMs = 150;
+constexpr int kPublishMs = 150;       // between pictures of a short load
+constexpr int kPublishesOfLoad = 10;  // later a picture each time another tenth was read: each costs what it shows
 constexpr int kRowsBetweenLooks = 2048;
 
 // The message about how many more problems there are is complete only at the end.
@@ -50,7 +51,29 @@ std::uint64_t halfOfMemory() {
   return pages <= 0 || bytes <= 0 ? ~0ull : static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes) / 2;
 }
 
+// What is said of a store that takes no more.
+QString fullText(const record::StoreBuilder& builder) {
+  const QString why =
+      builder.file_problem().empty() ? QString() : QStringLiteral(" (%1)").arg(fromUtf8(builder.file_problem()));
+  return QObject::tr("only the first %1 records are shown: more do not fit%2").arg(builder.rows()).arg(why);
+}
+
+// What is said when records take more memory than was set.
+std::optional<QString> memoryText(const record::StoreBuilder& builder, const record::StoreRoom& room) {
+  if (builder.file_problem().empty()) return std::nullopt;
+  return QObject::tr("the records take more than %1 MB of memory: %2")
+      .arg(room.memory_bytes >> 20)
+      .arg(fromUtf8(builder.file_problem()));
+}
+
 }  // namespace
+
+// Where no file can be had, more memory is taken than is set: the records are what one wants to see.
+record::StoreRoom TraceDocument::room() const {
+  return {.memory_bytes = memory_,
+          .most_memory_bytes = std::max(memory_, halfOfMemory()),
+          .folder = record::SpillFile::usual_folder()};
+}
 
 TraceDocument::TraceDocument(QObject* parent) : QObject(parent), metadata_(std::make_shared<record::Metadata>()) {}
 
@@ -86,12 +109,12 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
   state_ = State::Loading;
   Q_EMIT reset();
   Q_EMIT stateChanged();
-  loader_ = std::jthread([this, path = path.toStdString(), part = wanted_part, most = most_records_,
+  loader_ = std::jthread([this, path = path.toStdString(), part = wanted_part, most = most_records_, room = room(),
                           generation = generation_](std::stop_token stop) mutable {
     yieldToTheWindow();
     QElapsedTimer timer;
     timer.start();
-    record::StoreBuilder builder(halfOfMemory());
+    record::StoreBuilder builder(room);
     std::shared_ptr<record::RecordReader> reader;
     QStringList own_problems;
     std::vector<ClockJump> jumps;
@@ -146,7 +169,7 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
         jumps.push_back({last_ns, last_ns - record.time_ns});
       const auto& instances = reader->metadata().instances;
       if (!builder.add(record, record.instance ? instances[record.instance - 1] : std::string_view())) {
-        own_problems.append(QObject::tr("only the first %1 records are shown: more do not fit").arg(builder.rows()));
+        own_problems.append(fullText(builder));
         break;
       }
       // Of a database that has more than its overview tells.
@@ -159,8 +182,9 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
       if (stop.stop_requested()) return;
       if (timer.elapsed() < next_ms) continue;
       send(false);
-      next_ms = timer.elapsed() + kPublishMs;
+      next_ms = timer.elapsed() + std::max<qint64>(kPublishMs, timer.elapsed() / kPublishesOfLoad);
     }
+    if (const auto text = memoryText(builder, room)) own_problems.append(*text);
     if (builder.moved_records())
       own_problems.append(QObject::tr("%1 records are out of order; they are shown where the time before them is")
                               .arg(builder.moved_records()));

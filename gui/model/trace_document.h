@@ -60,6 +60,11 @@ class TraceDocument : public QObject {
   static constexpr std::uint64_t kMostRecords = 2'000'000;
   void setMostRecords(std::uint64_t most) { most_records_ = most; }
   std::uint64_t mostRecords() const { return most_records_; }
+  // Bytes of memory for the records of the next trace; what does not fit is kept in a file in $TMPDIR or /var/tmp.
+  static constexpr std::uint64_t kMemory = 512 << 20;
+  void setMemory(std::uint64_t bytes) { memory_ = bytes; }
+  std::uint64_t memory() const { return memory_; }
+  record::StoreRoom room() const;
   void close();
 
   // Begins a live trace: emits reset(); the reader of the trace then calls showLive() with its rows.
@@ -91,6 +96,7 @@ class TraceDocument : public QObject {
   std::jthread loader_;
   std::optional<fleet::TimeSpan> part_;
   std::uint64_t most_records_ = kMostRecords;
+  std::uint64_t memory_ = kMemory;
   bool was_live_ = false;   // its directory may still be read
   quint64 generation_ = 0;  // of the trace; results of older loaders are dropped
   qint64 first_picture_ms_ = -1, load_ms_ = -1;

@@ -5,9 +5,12 @@
 #include "gui/model/trace_filter.h"
 
 #include <QObject>
+#include <algorithm>
+#include <thread>
 
 #include "compiler/sema/advice.h"
 #include "compiler/sema/filter.h"
+#include "gui/model/job.h"
 
 namespace kevt::gui {
 namespace {
@@ -80,14 +83,49 @@ bool TraceFilter::keeps(const record::StoreView& view, record::Row row) const {
   return !by_event_[event].filter || by_event_[event].filter->holds(view.typed(row));
 }
 
-std::vector<record::Row> TraceFilter::rows(const record::StoreView& view, record::Row from, record::Row to,
-                                           const std::atomic<bool>& cancelled) const {
-  std::vector<record::Row> kept;
-  for (record::Row row = from; row < to && row < view.rows(); ++row) {
-    if (row % 8192 == 0 && cancelled.load(std::memory_order_relaxed)) break;
-    if (keeps(view, row)) kept.push_back(row);
+// Records lie one behind the other, so the place of the next one costs an addition.
+std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, const record::StoreChunk& chunk) const {
+  std::vector<std::uint16_t> kept(chunk.rows());
+  std::size_t count = 0;
+  std::uint32_t at = 0;
+  for (std::uint32_t row = 0; row < chunk.rows(); ++row) {
+    const std::uint32_t size = chunk.size_depth[row] & record::kMaxStoredBytes;
+    const std::uint32_t event = chunk.event[row];
+    bool is_kept = event < by_event_.size() && by_event_[event].is_kept;
+    if (is_kept && by_event_[event].filter) {
+      const record::BoundFilter& filter = *by_event_[event].filter;
+      is_kept = filter.is_of_integers() ? filter.holds(chunk.payload.subspan(at, size))
+                                        : filter.holds(view.typed(chunk.first_row + row));
+    }
+    kept[count] = static_cast<std::uint16_t>(row);
+    count += is_kept ? 1 : 0;
+    at += size;
   }
+  kept.resize(count);
   return kept;
+}
+
+std::vector<std::shared_ptr<const record::RowSubset::Part>> TraceFilter::parts(
+    const record::StoreView& view, std::size_t first, const std::atomic<bool>& cancelled) const {
+  const auto& chunks = view.chunks();
+  std::vector<std::shared_ptr<const record::RowSubset::Part>> parts(chunks.size() - std::min(first, chunks.size()));
+  std::atomic<std::size_t> next = 0;
+  const auto work = [&] {
+    for (std::size_t at = next++; at < parts.size() && !cancelled; at = next++)
+      parts[at] = record::RowSubset::part_of(*chunks[first + at], places(view, *chunks[first + at]));
+  };
+  {
+    std::vector<std::jthread> others;
+    const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), parts.size());
+    for (std::size_t i = 1; i < threads; ++i)
+      others.emplace_back([&] {
+        yieldToTheWindow();
+        work();
+      });
+    work();
+  }
+  parts.erase(std::ranges::find(parts, nullptr), parts.end());
+  return parts;
 }
 
 }  // namespace kevt::gui

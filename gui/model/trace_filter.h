@@ -12,7 +12,7 @@
 #include <vector>
 
 #include "tracefs-compat/record/record_filter.h"
-#include "tracefs-compat/record/store/store.h"
+#include "tracefs-compat/record/store/row_subset.h"
 
 namespace kevt::gui {
 
@@ -27,15 +27,17 @@ class TraceFilter {
   // An empty text keeps everything. After a mistake returns nullptr, and `mistake` says what is wrong.
   static std::shared_ptr<const TraceFilter> compile(const QString& text, const record::StoreNames& names,
                                                     FilterMistake& mistake);
-  // The rows of [from, to) that are kept; fewer if cancelled.
-  std::vector<record::Row> rows(const record::StoreView& view, record::Row from, record::Row to,
-                                const std::atomic<bool>& cancelled) const;
+  // What is kept of the view's chunks from `first` on, on all CPUs; of fewer chunks if cancelled.
+  std::vector<std::shared_ptr<const record::RowSubset::Part>> parts(const record::StoreView& view, std::size_t first,
+                                                                    const std::atomic<bool>& cancelled) const;
   bool keeps(const record::StoreView& view, record::Row row) const;
   const QString& text() const { return text_; }
   // How many events the filter was compiled for; if the trace has more now, compile it again.
   std::size_t events() const { return by_event_.size(); }
 
  private:
+  std::vector<std::uint16_t> places(const record::StoreView& view, const record::StoreChunk& chunk) const;
+
   struct Event {
     bool is_kept = false;
     std::optional<record::BoundFilter> filter;

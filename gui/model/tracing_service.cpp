@@ -44,14 +44,15 @@ Result<void> carryOut(const FileWrite& one, tree::TracingDir& directory) {
 TracingService::TracingService(QObject* parent) : QObject(parent) {}
 TracingService::~TracingService() { stop(); }
 
-void TracingService::start(const QString& directory, int pid) {
+void TracingService::start(const QString& directory, int pid, const record::StoreRoom& room) {
   stop();
   ++generation_;
   directory_ = directory;
   tasks_.clear();
   read_out_.clear();
   reads_ = true;
-  thread_ = std::jthread([this, path = directory.toStdString(), pid](std::stop_token stop) { run(stop, path, pid); });
+  thread_ = std::jthread(
+      [this, path = directory.toStdString(), pid, room](std::stop_token stop) { run(stop, path, pid, room); });
 }
 
 void TracingService::stop() {
@@ -132,11 +133,11 @@ void TracingService::list(const QString& path,
   });
 }
 
-void TracingService::run(std::stop_token stop, std::string path, int pid) {
+void TracingService::run(std::stop_token stop, std::string path, int pid, const record::StoreRoom& room) {
   const auto directory = tree::tracing_dir(path);
-  LiveReader reader(pid);
+  LiveReader reader(pid, room);
   QElapsedTimer since_state;
-  bool has_failed = false;
+  bool has_failed = false, was_full = false;
   while (!stop.stop_requested()) {
     std::deque<std::function<void(tree::TracingDir&)>> tasks;
     std::vector<std::function<void()>> read_out;
@@ -162,6 +163,8 @@ void TracingService::run(std::stop_token stop, std::string path, int pid) {
     if (came && *came > 0)
       deliver([this, view = reader.view(), metadata = reader.metadata()] { Q_EMIT recordsRead(view, metadata); });
     for (auto& done : read_out) deliver(std::move(done));
+    if (const auto text = reader.fullText(); text && !std::exchange(was_full, true))
+      deliver([this, text = *text] { Q_EMIT isFull(text); });
     if (!came && !has_failed)
       deliver([this, text = QString::fromStdString(came.error().message())] { Q_EMIT failed(text); });
     has_failed = !came;

@@ -40,8 +40,8 @@ class TracingService : public QObject {
   ~TracingService() override;
 
   // `directory`: our mount, or the kernel's own tracefs. `pid`: the traced process, for names of its functions; 0:
-  // none.
-  void start(const QString& directory, int pid);
+  // none. `room`: for the records that are read.
+  void start(const QString& directory, int pid, const record::StoreRoom& room = {});
   void stop();
   bool isRunning() const { return thread_.joinable(); }
   QString directory() const { return directory_; }
@@ -64,9 +64,10 @@ class TracingService : public QObject {
   void recordsRead(const kevt::record::StoreView& view, std::shared_ptr<const kevt::record::Metadata> metadata);
   void written(const kevt::gui::FileWrite& write);
   void failed(const QString& text);  // the directory is gone
+  void isFull(const QString& text);  // no more records are read: they do not fit
 
  private:
-  void run(std::stop_token stop, std::string directory, int pid);
+  void run(std::stop_token stop, std::string directory, int pid, const record::StoreRoom& room);
   void deliver(std::function<void()> call);
 
   QString directory_;

@@ -77,7 +77,7 @@ class LanePainter {
 
   void density(int top, int height) {
     std::vector<std::uint32_t> counts(job_.pixels.pixels);
-    countByPixel(job_.view, job_.lane, job_.pixels, counts);
+    record::count_by_pixel(job_.view, job_.lane.key(), job_.pixels, counts);
     for (std::uint32_t x = 0; x < counts.size(); ++x) {
       if (counts[x] == 0) continue;
       if (counts[x] == 1) {
@@ -95,11 +95,11 @@ class LanePainter {
   void single(int x, int top, int height) {
     std::uint32_t colour = job_.lane.id;
     if (job_.lane.kind != Lane::Kind::Event || job_.colouring.by != ColourBy::Event) {
-      visitInLane(job_.view, job_.lane, job_.pixels.border(x), job_.pixels.border(x + 1),
-                  [&](record::Row row, std::uint64_t) {
-                    colour = colourNumber(job_.view, job_.colouring, row, job_.view.match(row));
-                    return false;
-                  });
+      record::visit_lane(job_.view, job_.lane.key(), job_.pixels.border(x), job_.pixels.border(x + 1),
+                         [&](record::Row row, std::uint64_t) {
+                           colour = colourNumber(job_.view, job_.colouring, row, job_.view.match(row));
+                           return false;
+                         });
     }
     const int high = std::max(2, static_cast<int>(std::lround(height * densityHeight(1))));
     const int wide = std::max(1, scaled(1));
@@ -134,7 +134,7 @@ class LanePainter {
                                     job_.pixels.border(job_.pixels.pixels), static_cast<std::uint64_t>(shortest));
     std::erase_if(slices, [&](const record::Slice& slice) {
       return static_cast<double>(slice.to_ns - slice.from_ns) < shortest ||
-             (job_.lane.kept && !job_.lane.kept->keepsSlice(slice.begin, slice.end));
+             (job_.lane.is_filtered && !job_.lane.only->keeps_slice(slice.begin, slice.end));
     });
     std::ranges::sort(slices, {}, [](const record::Slice& s) { return std::pair(s.depth, s.from_ns); });
     for (const record::Slice& slice : slices) box(slice, std::min(slice.depth, levels - 1));

@@ -90,12 +90,12 @@ std::vector<record::Row> PartAccessible::rows() const {
   const Lane& lane = view().lanes()[static_cast<std::size_t>(lane_)];
   if (lane.kind == Lane::Kind::Group) return out;
   const record::PixelRow window{view().view().first_ns(), view().window().from_ns, view().window().ns_per_pixel, 1};
-  visitInLane(view().view(), lane, window.border(0),
-              window.border(view().laneRect(static_cast<std::size_t>(lane_)).width()),
-              [&](record::Row row, std::uint64_t) {
-                out.push_back(row);
-                return out.size() < kMostRecords;
-              });
+  record::visit_lane(view().view(), lane.key(), window.border(0),
+                     window.border(view().laneRect(static_cast<std::size_t>(lane_)).width()),
+                     [&](record::Row row, std::uint64_t) {
+                       out.push_back(row);
+                       return out.size() < kMostRecords;
+                     });
   return out;
 }
 

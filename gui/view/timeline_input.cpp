@@ -34,7 +34,7 @@ std::optional<record::Row> TimelineView::rowAt(QPointF at) const {
     for (const record::Slice& slice : record::slices_of(view_, lanes_[*lane].id, ns, ns + 1, 0))
       if (slice.depth == depth && slice.from_ns <= ns && ns <= slice.to_ns) return slice.begin;
   }
-  return nearestInLane(view_, lanes_[*lane], ns, within);
+  return record::nearest_in_lane(view_, lanes_[*lane].key(), ns, within);
 }
 
 std::uint64_t TimelineView::snapped(double x, int y, bool snaps) const {
@@ -43,7 +43,7 @@ std::uint64_t TimelineView::snapped(double x, int y, bool snaps) const {
   const auto lane = laneAt(y);
   const auto within = static_cast<std::uint64_t>(kSnapPixels * window_.ns_per_pixel) + 1;
   const auto row =
-      lane ? nearestInLane(view_, lanes_[*lane], ns, within) : nearestInLane(view_, everything(kept_), ns, within);
+      record::nearest_in_lane(view_, lane ? lanes_[*lane].key() : record::LaneKey{.only = kept_.get()}, ns, within);
   return row ? view_.time_ns(*row) : ns;
 }
 
@@ -52,7 +52,7 @@ QString TimelineView::tipAt(QPointF at) const {
   const auto lane = laneAt(static_cast<int>(at.y()));
   if (!lane || lanes_[*lane].kind == Lane::Kind::Group) return {};
   const record::PixelRow pixel{view_.first_ns(), timeAt(at.x() - 0.5), window_.ns_per_pixel, 1};
-  const std::uint64_t here = countInLane(view_, lanes_[*lane], pixel.border(0), pixel.border(1));
+  const std::uint64_t here = record::count_lane(view_, lanes_[*lane].key(), pixel.border(0), pixel.border(1));
   QString tip = QStringLiteral("<b>%1</b>").arg(lanes_[*lane].title.toHtmlEscaped());
   for (const record::StoreGap& gap : view_.names().gaps)
     if (lanes_[*lane].kind == Lane::Kind::Cpu && gap.cpu == lanes_[*lane].id && gap.from_ns <= pixel.border(1) &&

@@ -78,21 +78,21 @@ void TimelineView::setFlags(std::vector<Flag> flags) {
 }
 
 void TimelineView::addFound(const QString& text, const std::vector<record::Row>& rows) {
-  wishes_.found.push_back({++found_lanes_, text, std::make_shared<const RowList>(rows)});
+  wishes_.found.push_back({++found_lanes_, text, std::make_shared<const record::RowSubset>(view_, rows)});
   wishesChanged();
 }
 
 // If the same filter only keeps more rows, because the trace grows, tiles before the new rows stay.
-void TimelineView::setKept(std::shared_ptr<const KeptRows> kept) {
+void TimelineView::setKept(std::shared_ptr<const record::RowSubset> kept) {
   if (kept_ == kept) return;
-  const bool grows = kept_ && kept && kept->isContinued(*kept_);
-  const std::size_t before = grows ? kept_->all().size() : 0;
+  const bool grows = kept_ && kept && kept->is_continued(*kept_);
+  const std::size_t before = grows ? kept_->size() : 0;
   kept_ = std::move(kept);
   overview_ = {};
   forgetFields();
   rebuildLanes();
   if (grows)
-    tiles_.refreshFrom(before < kept_->all().size() ? kept_->all()[before] : view_.rows());
+    tiles_.refreshFrom(before < kept_->size() ? (*kept_)[before] : view_.rows());
   else
     repaintTiles();
   viewport()->update();

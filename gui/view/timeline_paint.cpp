@@ -253,8 +253,9 @@ void TimelineView::paintOverviewImage(QSize size) {
   overview_.fill(Qt::transparent);
   QPainter painter(&overview_);
   std::vector<std::uint32_t> counts(static_cast<std::size_t>(size.width()));
-  countByPixel(view_, everything(kept_),
-               {view_.first_ns(), 0, (spanNs() + 1) / size.width(), static_cast<std::uint32_t>(size.width())}, counts);
+  record::count_by_pixel(view_, {.only = kept_.get()},
+                         {view_.first_ns(), 0, (spanNs() + 1) / size.width(), static_cast<std::uint32_t>(size.width())},
+                         counts);
   const double most = *std::ranges::max_element(counts);
   for (int x = 0; x < size.width(); ++x) {
     const std::uint32_t count = counts[static_cast<std::size_t>(x)];
@@ -298,8 +299,8 @@ void TimelineView::paintOverview(QPainter& painter) {
   painter.setPen(colors_.faint);
   painter.drawText(QRect(8, 0, kGutter - 12, kOverview), Qt::AlignLeft | Qt::AlignVCenter,
                    (kept_ ? tr("%1 of %2 records\n%3")
-                                .arg(compactNumber(static_cast<double>(kept_->all().size())),
-                                     compactNumber(view_.rows()), duration(spanNs()))
+                                .arg(compactNumber(static_cast<double>(kept_->size())), compactNumber(view_.rows()),
+                                     duration(spanNs()))
                           : tr("%1 records\n%2").arg(compactNumber(view_.rows()), duration(spanNs()))));
 }
 

@@ -323,10 +323,10 @@ void TimelineView::selectRow(record::Row row) {
 
 void TimelineView::stepInLane(int direction) {
   if (view_.empty()) return;
-  const Lane all = everything(kept_);
-  const Lane& lane = selected_lane_ ? lanes_[*selected_lane_] : all;
+  const record::LaneKey lane = selected_lane_ ? lanes_[*selected_lane_].key() : record::LaneKey{.only = kept_.get()};
   const record::Row from = selected_.value_or(view_.lower_bound(absoluteAt(kGutter + laneWidth() / 2.0)));
-  const auto next = gui::stepInLane(view_, lane, from, direction);
+  const auto next =
+      direction > 0 ? record::next_in_lane(view_, lane, from) : record::previous_in_lane(view_, lane, from);
   if (!next) return;
   selectRow(*next);
   Q_EMIT rowSelected(*next);

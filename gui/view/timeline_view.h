@@ -83,7 +83,7 @@ class TimelineView : public QAbstractScrollArea {
   void setMarker(const QString& name, std::uint64_t ns);
 
   // Only the kept records are shown; nullptr: all records.
-  void setKept(std::shared_ptr<const KeptRows> kept);
+  void setKept(std::shared_ptr<const record::RowSubset> kept);
   bool isFiltered() const { return kept_ != nullptr; }
   // Adds a lane of rows that a search found, in the order of time.
   void addFound(const QString& text, const std::vector<record::Row>& rows);
@@ -199,7 +199,7 @@ class TimelineView : public QAbstractScrollArea {
 
   TraceDocument& document_;
   record::StoreView view_;
-  std::shared_ptr<const KeptRows> kept_;
+  std::shared_ptr<const record::RowSubset> kept_;
   LanePrefs wishes_;
   std::vector<Lane> lanes_;
   std::vector<int> tops_;  // y of each lane, and the end of the last one

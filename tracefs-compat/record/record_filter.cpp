@@ -8,6 +8,7 @@
 #include "tracefs-compat/record/record_filter.h"
 
 #include <algorithm>
+#include <bit>
 #include <cstring>
 
 #include "compiler/ir/interpreter.h"
@@ -16,6 +17,8 @@
 
 namespace kevt::record {
 namespace {
+
+constexpr std::uint64_t kSignBit = 1ull << 63;
 
 model::TypeSpec type_of(const Field& field) {
   model::TypeSpec type{.written = true, .text = field.type};
@@ -81,6 +84,88 @@ model::RecordLayout layout_of(const EventFormat& event) {
 
 BoundFilter::BoundFilter(const model::FilterExpr& filter, const EventFormat& event) : event_(event) {
   first_ = emit(filter, kHolds, kFails);
+  for (const Step& step : steps_) {
+    const auto test = integer_test(step);
+    if (!test) return;
+    integer_steps_.push_back({*test, step.on_true, step.on_false});
+  }
+  is_of_integers_ = true;
+}
+
+// nullopt: the step asks for something else.
+std::optional<BoundFilter::IntegerTest> BoundFilter::integer_test(const Step& step) {
+  const model::FilterPredicate& p = step.predicate;
+  const bool is_integer = step.field != nullptr && !p.is_string && !p.is_float &&
+                          step.field->kind == FieldKind::Number && !step.field->is_float && !step.field->is_hex;
+  if (!is_integer || p.bytes != step.field->item_bytes || !std::has_single_bit(p.bytes) || p.bytes > 8)
+    return std::nullopt;
+  IntegerTest test{.offset = step.field->offset, .bytes = p.bytes, .is_signed = p.is_signed};
+  constexpr std::uint64_t kLast = ~0ull;
+  const std::uint64_t value = p.is_signed ? p.value ^ kSignBit : p.value;
+  const auto set = [&test](std::uint64_t low, std::uint64_t high, bool is_inside = true) {
+    test.low = low;
+    test.span = high - low;
+    test.is_inside = is_inside;
+    return test;
+  };
+  switch (p.op) {
+    case model::CompareOp::Equal:
+      return set(value, value);
+    case model::CompareOp::NotEqual:
+      return set(value, value, false);
+    case model::CompareOp::Less:
+      return set(value, kLast, false);
+    case model::CompareOp::LessEqual:
+      return set(0, value);
+    case model::CompareOp::Greater:
+      return set(0, value, false);
+    case model::CompareOp::GreaterEqual:
+      return set(value, kLast);
+    case model::CompareOp::BitAnd:
+      test.is_mask = true;
+      test.low = p.value;
+      return test;
+    case model::CompareOp::Glob:
+      break;
+  }
+  return std::nullopt;
+}
+
+template <typename Unsigned, typename Signed>
+std::uint64_t widened(std::span<const std::uint8_t> record, std::uint32_t offset, bool is_signed) {
+  Unsigned number = 0;
+  if (record.size() >= sizeof number && offset <= record.size() - sizeof number)
+    std::memcpy(&number, record.data() + offset, sizeof number);
+  return is_signed ? static_cast<std::uint64_t>(std::int64_t{static_cast<Signed>(number)}) : number;
+}
+
+bool BoundFilter::IntegerTest::holds(std::span<const std::uint8_t> record) const {
+  std::uint64_t number = 0;
+  switch (bytes) {
+    case 1:
+      number = widened<std::uint8_t, std::int8_t>(record, offset, is_signed);
+      break;
+    case 2:
+      number = widened<std::uint16_t, std::int16_t>(record, offset, is_signed);
+      break;
+    case 4:
+      number = widened<std::uint32_t, std::int32_t>(record, offset, is_signed);
+      break;
+    default:
+      number = widened<std::uint64_t, std::int64_t>(record, offset, is_signed);
+  }
+  if (is_mask) return (number & low) != 0;
+  if (is_signed) number ^= kSignBit;
+  return (number - low <= span) == is_inside;
+}
+
+bool BoundFilter::holds(std::span<const std::uint8_t> bytes) const {
+  std::uint32_t at = first_;
+  while (at < integer_steps_.size()) {
+    const IntegerStep& step = integer_steps_[at];
+    at = step.test.holds(bytes) ? step.on_true : step.on_false;
+  }
+  return at == kHolds;
 }
 
 // Children are laid out from the last to the first: each knows where its successor begins.

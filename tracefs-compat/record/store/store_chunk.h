@@ -1,11 +1,14 @@
 // StoreChunk: up to 65536 records as columns, in the order of time, with the indexes lanes are drawn from.
 //
-// Index of a record, without its bytes: time 4, size and depth 2, event 2, CPU 1, task 2, place in three lanes 6,
-// partner 4, place among the slices 2 (returns only): 23 bytes and what the directories of a chunk take.
+// Its columns lie in one block, in memory or in a mapped file (spill_file.h). Index of a record there, without its
+// bytes: time 4, size and depth 2, event 2, CPU 1, task 2, place in three lanes 6, partner 4, place among the slices 2
+// (returns only): 23 bytes. What a screen asks every chunk for (its directories and its times) is always in memory:
+// about half a byte a record.
 #pragma once
 
 #include <array>
 #include <atomic>
+#include <cstddef>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -16,19 +19,25 @@ namespace kevt::record {
 using Row = std::uint32_t;  // position of a record in the order of time, in the whole store
 inline constexpr Row kNoRow = ~0u;
 inline constexpr std::uint32_t kChunkRows = 65536;
-inline constexpr std::uint32_t kMaxStoredBytes = 4095;  // of one record; longer ones are cut
-inline constexpr std::uint32_t kMaxDepth = 15;          // deeper slices are drawn at this depth
+inline constexpr std::uint32_t kChunkPayload = 16 << 20;  // bytes of records after which a chunk is full
+inline constexpr std::uint32_t kMaxStoredBytes = 4095;    // of one record; longer ones are cut
+inline constexpr std::uint32_t kMaxDepth = 15;            // deeper slices are drawn at this depth
 
 // What a lane gathers records by.
 enum class Axis : std::uint8_t { Cpu, Task, Event };
 inline constexpr std::size_t kAxes = 3;
 
+// The records of one lane in a chunk: places[begin … end) of its axis.
+struct LaneGroup {
+  std::uint32_t id = 0;
+  std::uint32_t begin = 0, end = 0;
+};
+using LaneGroups = std::vector<LaneGroup>;  // by id
+// Those of the lane; empty when it has none.
+std::span<const std::uint16_t> lane_of(std::span<const LaneGroup> groups, std::span<const std::uint16_t> places,
+                                       std::uint32_t id);
+
 struct StoreChunk {
-  // The records of one lane in this chunk: order[axis][begin … end).
-  struct Group {
-    std::uint32_t id = 0;
-    std::uint32_t begin = 0, end = 0;
-  };
   // Slices that end in this chunk, of one task, whose duration has `bucket` bits: ends[begin … end).
   struct SliceGroup {
     std::uint32_t task = 0;
@@ -37,39 +46,50 @@ struct StoreChunk {
     std::uint32_t begin = 0, end = 0;
     std::uint64_t first_start_ns = 0;
   };
+  struct Shape {
+    std::uint32_t rows = 0, ends = 0, payload = 0;  // payload: bytes
+  };
 
   Row first_row = 0;
-  std::uint64_t base_ns = 0;
-  std::vector<std::uint32_t> delta_ns;
-  std::vector<std::uint16_t> size_depth;  // size | depth << 12
-  std::vector<std::uint16_t> event;
-  std::vector<std::uint8_t> cpu;    // into cpus
-  std::vector<std::uint16_t> task;  // into tasks
+  std::uint64_t base_ns = 0, end_ns = 0;  // times of the first and the last record
+  Shape shape;
   std::vector<std::uint32_t> cpus, tasks;
-  std::vector<std::uint8_t> payload;
-  std::vector<std::uint32_t> payload_at;                // of every 64th record
-  std::unique_ptr<std::atomic<std::uint32_t>[]> match;  // the other end of a slice; grows known while others read
-
-  // Made by index().
-  std::array<std::vector<std::uint16_t>, kAxes> order;
-  std::array<std::vector<Group>, kAxes> groups;  // by id
-  std::vector<std::uint16_t> ends;
+  std::array<LaneGroups, kAxes> groups;
   std::vector<SliceGroup> slice_groups;  // by task, then bucket
 
-  std::uint32_t rows() const { return static_cast<std::uint32_t>(delta_ns.size()); }
+  // Columns, in the block.
+  std::span<std::uint32_t> match;  // the other end of a slice; grows known while others read: match_of()
+  std::span<std::uint32_t> delta_ns;
+  std::span<std::uint32_t> payload_at;  // of every 64th record
+  std::span<std::uint16_t> size_depth;  // size | depth << 12
+  std::span<std::uint16_t> event;
+  std::span<std::uint16_t> task;  // into tasks
+  std::array<std::span<std::uint16_t>, kAxes> order;
+  std::span<std::uint16_t> ends;
+  std::span<std::uint8_t> cpu;  // into cpus
+  std::span<std::uint8_t> payload;
+  std::shared_ptr<std::byte> block;
+  bool is_in_file = false;
+
+  static std::size_t block_bytes(const Shape& shape);
+  // The columns are those of the block, which has block_bytes(shape).
+  void lay_out(std::shared_ptr<std::byte> in);
+
+  std::uint32_t rows() const { return shape.rows; }
   std::uint64_t time_ns(std::uint32_t row) const { return base_ns + delta_ns[row]; }
-  std::uint64_t last_ns() const { return time_ns(rows() - 1); }
+  std::uint64_t last_ns() const { return end_ns; }
   std::uint32_t cpu_of(std::uint32_t row) const { return cpus[cpu[row]]; }
   std::uint32_t task_of(std::uint32_t row) const { return tasks[task[row]]; }
   std::uint32_t depth(std::uint32_t row) const { return size_depth[row] >> 12; }
   std::span<const std::uint8_t> bytes(std::uint32_t row) const;
-  Row match_of(std::uint32_t row) const { return match[row].load(std::memory_order_relaxed); }
+  Row match_of(std::uint32_t row) const { return std::atomic_ref(match[row]).load(std::memory_order_relaxed); }
   std::span<const std::uint16_t> lane(Axis axis, std::uint32_t id) const;
   // First record at or behind the time; rows() when there is none.
   std::uint32_t lower_bound(std::uint64_t ns) const;
 
-  // Bytes of all columns and indexes, without the records' own.
+  // Bytes of all columns and indexes, without the records' own; and of what is in memory whatever the block is in.
   std::size_t index_bytes() const;
+  std::size_t directory_bytes() const;
 };
 
 }  // namespace kevt::record

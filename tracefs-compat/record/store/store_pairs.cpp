@@ -98,7 +98,7 @@ std::optional<SlicePairs::Closed> SlicePairs::close(const Step& step) {
   if (found == task.stack.rend()) return std::nullopt;
   const auto at = std::prev(found.base());
   const auto depth = static_cast<std::uint32_t>(at - task.stack.begin());
-  const Closed closed{at->row, at->time_ns, std::min(depth, kMaxDepth)};
+  const Closed closed{at->row, at->time_ns, std::min(depth, kMaxDepth), at->event};
   task.stack.erase(at, task.stack.end());
   task.closed_key = step.key;
   task.closed_by = step.event;

@@ -34,6 +34,7 @@ class SlicePairs {
     Row begin = 0;
     std::uint64_t begin_ns = 0;
     std::uint32_t depth = 0;
+    std::uint32_t event = 0;  // that began it
   };
   struct Step {
     Row row = 0;

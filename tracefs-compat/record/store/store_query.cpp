@@ -13,13 +13,26 @@
 namespace kevt::record {
 namespace {
 
+// The places of a lane's records in one chunk. A subset may have been made when the chunk had more records.
+std::span<const std::uint16_t> places_of(const StoreView& view, std::size_t number, LaneKey lane) {
+  const StoreChunk& chunk = *view.chunks()[number];
+  if (!lane.only) return lane.axis ? chunk.lane(*lane.axis, lane.id) : std::span<const std::uint16_t>();
+  const RowSubset::Part* const part = lane.only->part(number);
+  if (!part || part->first_row != chunk.first_row) return {};
+  std::span<const std::uint16_t> places = part->places;
+  if (lane.axis) {
+    const auto axis = static_cast<std::size_t>(*lane.axis);
+    places = lane_of(part->groups[axis], part->order[axis], lane.id);
+  }
+  if (part->seen <= chunk.rows()) return places;
+  return places.first(static_cast<std::size_t>(std::ranges::lower_bound(places, chunk.rows()) - places.begin()));
+}
+
 // The records of a lane in one chunk, as a sequence of places.
 class LaneChunk {
  public:
-  LaneChunk(const StoreChunk& chunk, LaneKey lane)
-      : chunk_(chunk),
-        all_(!lane.axis),
-        places_(lane.axis ? chunk.lane(*lane.axis, lane.id) : std::span<const std::uint16_t>()) {}
+  LaneChunk(const StoreView& view, std::size_t number, LaneKey lane)
+      : chunk_(*view.chunks()[number]), all_(!lane.axis && !lane.only), places_(places_of(view, number, lane)) {}
   std::uint32_t size() const { return all_ ? chunk_.rows() : static_cast<std::uint32_t>(places_.size()); }
   std::uint32_t local(std::uint32_t i) const { return all_ ? i : places_[i]; }
   Row row(std::uint32_t i) const { return chunk_.first_row + local(i); }
@@ -62,10 +75,18 @@ std::pair<std::size_t, std::size_t> chunks_between(const StoreView& view, std::u
   return {begin, std::max(begin, static_cast<std::size_t>(last - chunks.begin()))};
 }
 
-void count_chunk(const StoreChunk& chunk, LaneKey lane, const PixelRow& row, std::span<std::uint32_t> counts) {
-  const LaneChunk records(chunk, lane);
+void count_chunk(const StoreView& view, std::size_t number, LaneKey lane, const PixelRow& row,
+                 std::span<std::uint32_t> counts) {
+  const StoreChunk& chunk = *view.chunks()[number];
+  const LaneChunk records(view, number, lane);
   if (records.size() == 0) return;
   const auto pixel_of = [&](std::uint64_t ns) { return std::floor(row.pixel_of(ns)); };
+  // A chunk within one pixel is counted from its directory alone.
+  if (const double pixel = pixel_of(chunk.base_ns);
+      pixel == pixel_of(chunk.last_ns()) && chunk.base_ns >= row.border(0)) {
+    if (pixel >= 0 && pixel < row.pixels) counts[static_cast<std::size_t>(pixel)] += records.size();
+    return;
+  }
   const double first_pixel = std::max(0.0, pixel_of(records.time(0)));
   const double last_pixel = std::min<double>(row.pixels - 1.0, pixel_of(records.time(records.size() - 1)));
   if (last_pixel < first_pixel) return;
@@ -105,14 +126,14 @@ double PixelRow::pixel_of(std::uint64_t ns) const {
 
 void count_by_pixel(const StoreView& view, LaneKey lane, const PixelRow& row, std::span<std::uint32_t> counts) {
   const auto [first, last] = chunks_between(view, row.border(0), row.border(row.pixels));
-  for (std::size_t i = first; i < last; ++i) count_chunk(*view.chunks()[i], lane, row, counts);
+  for (std::size_t i = first; i < last; ++i) count_chunk(view, i, lane, row, counts);
 }
 
 void visit_lane(const StoreView& view, LaneKey lane, std::uint64_t from_ns, std::uint64_t to_ns,
                 const std::function<bool(Row, std::uint64_t)>& visit) {
   const auto [first, last] = chunks_between(view, from_ns, to_ns);
   for (std::size_t i = first; i < last; ++i) {
-    const LaneChunk records(*view.chunks()[i], lane);
+    const LaneChunk records(view, i, lane);
     for (std::uint32_t at = records.lower_bound(from_ns); at < records.size(); ++at) {
       const std::uint64_t ns = records.time(at);
       if (ns >= to_ns || !visit(records.row(at), ns)) return;
@@ -124,7 +145,7 @@ std::uint64_t count_lane(const StoreView& view, LaneKey lane, std::uint64_t from
   std::uint64_t sum = 0;
   const auto [first, last] = chunks_between(view, from_ns, to_ns);
   for (std::size_t i = first; i < last; ++i) {
-    const LaneChunk records(*view.chunks()[i], lane);
+    const LaneChunk records(view, i, lane);
     const std::uint32_t from = records.lower_bound(from_ns);
     sum += records.lower_bound(to_ns, from) - from;
   }
@@ -134,7 +155,7 @@ std::uint64_t count_lane(const StoreView& view, LaneKey lane, std::uint64_t from
 std::optional<Row> next_in_lane(const StoreView& view, LaneKey lane, Row row) {
   if (row + 1 >= view.rows()) return std::nullopt;
   for (std::size_t i = view.chunk_of(row + 1); i < view.chunks().size(); ++i) {
-    const LaneChunk records(*view.chunks()[i], lane);
+    const LaneChunk records(view, i, lane);
     const std::uint32_t at = records.lower_bound_row(row + 1);
     if (at < records.size()) return records.row(at);
   }
@@ -145,7 +166,7 @@ std::optional<Row> previous_in_lane(const StoreView& view, LaneKey lane, Row row
   if (view.empty() || row == 0) return std::nullopt;
   row = std::min(row, view.rows());
   for (std::size_t i = view.chunk_of(row - 1) + 1; i-- > 0;) {
-    const LaneChunk records(*view.chunks()[i], lane);
+    const LaneChunk records(view, i, lane);
     const std::uint32_t at = records.lower_bound_row(row);
     if (at > 0) return records.row(at - 1);
   }
@@ -156,7 +177,7 @@ std::optional<Row> nearest_in_lane(const StoreView& view, LaneKey lane, std::uin
   const Row at = view.lower_bound(ns);
   std::optional<Row> behind = at < view.rows() ? next_in_lane(view, lane, at - 1) : std::nullopt;
   if (at == 0 && !view.empty()) {  // next_in_lane() wants a row before it
-    const LaneChunk records(*view.chunks()[0], lane);
+    const LaneChunk records(view, 0, lane);
     behind = records.size() ? std::optional(records.row(0)) : next_in_lane(view, lane, view.chunks()[0]->rows() - 1);
   }
   const std::optional<Row> before = previous_in_lane(view, lane, at);

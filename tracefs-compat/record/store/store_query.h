@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "tracefs-compat/record/store/row_subset.h"
 #include "tracefs-compat/record/store/store.h"
 
 namespace kevt::record {
@@ -26,6 +27,7 @@ struct PixelRow {
 struct LaneKey {
   std::optional<Axis> axis;
   std::uint32_t id = 0;
+  const RowSubset* only = nullptr;  // of the lane only these; nullptr: all
 };
 
 // Adds how many records of the lane each pixel shows. `counts` has row.pixels elements.

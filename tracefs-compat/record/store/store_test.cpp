@@ -87,7 +87,96 @@ TEST_F(StoreTest, GivesBackWhatWasPutIn) {
 TEST_F(StoreTest, IndexTakesAtMost24BytesPerRecord) {
   add_random(400'000, 100);
   const StoreView view = builder_.view();
-  EXPECT_LE(static_cast<double>(view.index_bytes()) / view.rows(), 24.0);
+  EXPECT_LE(static_cast<double>(view.size().index) / view.rows(), 24.0);
+}
+
+// Two stores of the same records, one of which may keep 2 MB in memory, are the same to every reader.
+TEST_F(StoreTest, WhatDoesNotFitIntoMemoryIsReadFromAFile) {
+  StoreBuilder small({.memory_bytes = 2 << 20, .folder = SpillFile::usual_folder()});
+  std::mt19937_64 random(11);
+  std::uint64_t ns = 1'000'000;
+  std::vector<std::vector<std::uint64_t>> open(20);
+  for (std::size_t i = 0; i < 700'000; ++i) {
+    ns += random() % 1000;
+    const auto task = random() % 20;
+    // Calls that last for several chunks have their return's number written into a chunk that is in the file.
+    const bool is_return = !open[task].empty() && random() % 3 == 0;
+    const std::uint64_t function = is_return ? open[task].back() : 0x1000 * (1 + random() % 4);
+    if (is_return) open[task].pop_back();
+    if (!is_return && open[task].size() < 8) open[task].push_back(function);
+    const std::string bytes_tail(random() % 40, 'x');
+    std::vector<std::uint8_t> bytes(20 + bytes_tail.size());
+    std::memcpy(bytes.data() + 8, &function, 8);
+    const TypedRecord record{.event = is_return ? &return_ : &entry_,
+                             .time_ns = ns,
+                             .cpu = static_cast<std::uint32_t>(task % 5),
+                             .pid = static_cast<std::int32_t>(100 + task),
+                             .comm = "task",
+                             .bytes = bytes};
+    ASSERT_TRUE(builder_.add(record));
+    ASSERT_TRUE(small.add(record));
+    if (i == 300'000) small.view();
+  }
+  const StoreView all = builder_.view(), view = small.view();
+  EXPECT_EQ(small.file_problem(), "");
+  EXPECT_GT(small.file_bytes(), 20u << 20);
+  EXPECT_LT(view.size().in_memory, 4u << 20);
+  EXPECT_EQ(view.size().payload, all.size().payload);
+  ASSERT_EQ(view.rows(), all.rows());
+  for (Row row = 0; row < all.rows(); ++row) {
+    ASSERT_EQ(view.match(row), all.match(row)) << row;
+    ASSERT_EQ(view.depth(row), all.depth(row));
+    ASSERT_EQ(view.time_ns(row), all.time_ns(row));
+    const auto a = view.typed(row), b = all.typed(row);
+    ASSERT_TRUE(std::ranges::equal(a.bytes, b.bytes));
+    ASSERT_EQ(a.pid, b.pid);
+  }
+  const double span = static_cast<double>(all.last_ns() - all.first_ns());
+  for (const LaneKey lane : {LaneKey{}, LaneKey{Axis::Cpu, 3}, LaneKey{Axis::Task, 7}, LaneKey{Axis::Event, 1}}) {
+    const PixelRow pixels{all.first_ns(), span * 0.2, span / 900, 700};
+    std::vector<std::uint32_t> counts(700), expected(700);
+    count_by_pixel(view, lane, pixels, counts);
+    count_by_pixel(all, lane, pixels, expected);
+    EXPECT_EQ(counts, expected);
+  }
+  EXPECT_EQ(slices_of(view, 3, all.first_ns(), all.last_ns(), 0).size(),
+            slices_of(all, 3, all.first_ns(), all.last_ns(), 0).size());
+}
+
+TEST_F(StoreTest, AViewOutlivesTheStoreAndItsFile) {
+  StoreView view;
+  {
+    StoreBuilder small({.memory_bytes = 0, .folder = SpillFile::usual_folder()});
+    std::vector<std::uint8_t> bytes(20, 7);
+    for (std::uint64_t i = 0; i < 200'000; ++i)
+      small.add({.event = &entry_, .time_ns = i, .pid = 1, .comm = "task", .bytes = bytes});
+    view = small.view();
+    ASSERT_TRUE(view.chunks().front()->is_in_file);
+  }
+  for (Row row = 0; row < view.rows(); row += 501) {
+    ASSERT_EQ(view.time_ns(row), row);
+    ASSERT_EQ(view.bytes(row)[19], 7);
+  }
+}
+
+TEST_F(StoreTest, WithoutAFileRecordsStayInMemoryAsFarAsTheyMay) {
+  StoreBuilder builder({.memory_bytes = 1 << 20, .most_memory_bytes = 8 << 20, .folder = "/proc/no-such-folder"});
+  std::vector<std::uint8_t> bytes(20);
+  std::uint64_t added = 0;
+  while (added < 1'000'000 && builder.add({.event = &entry_, .time_ns = added, .pid = 1, .bytes = bytes})) ++added;
+  EXPECT_NE(builder.file_problem().find("/proc/no-such-folder"), std::string::npos) << builder.file_problem();
+  EXPECT_GT(added, 100'000u);
+  EXPECT_LT(added, 300'000u);
+  EXPECT_EQ(builder.view().rows(), added);
+}
+
+TEST_F(StoreTest, RecordsOfManyBytesMakeChunksOfFewRecords) {
+  std::vector<std::uint8_t> bytes(4000);
+  for (std::uint64_t i = 0; i < 10'000; ++i)
+    builder_.add({.event = &entry_, .time_ns = i, .pid = 1, .comm = "task", .bytes = bytes});
+  const StoreView view = builder_.view();
+  EXPECT_GE(view.chunks().size(), 3u);
+  for (const auto& chunk : view.chunks()) EXPECT_LE(chunk->payload.size(), kChunkPayload + kMaxStoredBytes);
 }
 
 TEST_F(StoreTest, LongPausesBeginNewChunks) {

@@ -1,0 +1,107 @@
+// Chosen records, by chunk.
+//
+// Problem: with a live trace a filter keeps more records ten times a second, while painters in other threads still read
+// the earlier choice; and a filter may keep most of a hundred million. Idea: a part for each chunk, which never
+// changes and is shared by all that continue the choice. The part of a chunk that was still filling is made anew.
+#include "tracefs-compat/record/store/row_subset.h"
+
+#include <algorithm>
+#include <atomic>
+#include <numeric>
+
+#include "tracefs-compat/record/store/lane_order.h"
+
+namespace kevt::record {
+
+std::shared_ptr<const RowSubset::Part> RowSubset::part_of(const StoreChunk& chunk, std::vector<std::uint16_t> places) {
+  auto part = std::make_shared<Part>();
+  part->first_row = chunk.first_row;
+  part->seen = chunk.rows();
+  part->places = std::move(places);
+  part->places.shrink_to_fit();
+  if (part->places.empty()) return part;
+  const auto order = [&](Axis axis, std::span<const std::uint32_t> ids, const auto& key_of) {
+    const auto at = static_cast<std::size_t>(axis);
+    part->order[at].resize(part->places.size());
+    order_by_lane(
+        ids, static_cast<std::uint32_t>(part->places.size()), key_of,
+        [&](std::uint32_t i) -> std::uint32_t { return part->places[i]; }, part->groups[at], part->order[at]);
+  };
+  order(Axis::Cpu, chunk.cpus, [&](std::uint32_t row) { return chunk.cpu[row]; });
+  order(Axis::Task, chunk.tasks, [&](std::uint32_t row) { return chunk.task[row]; });
+  const LaneGroups& events = chunk.groups[static_cast<std::size_t>(Axis::Event)];
+  std::vector<std::uint32_t> ids(events.back().id + 1);
+  std::iota(ids.begin(), ids.end(), 0u);
+  order(Axis::Event, ids, [&](std::uint32_t row) { return chunk.event[row]; });
+  return part;
+}
+
+RowSubset::RowSubset() {
+  static std::atomic<std::uint64_t> next;
+  choice_ = ++next;
+}
+
+RowSubset::RowSubset(const StoreView& view, std::span<const Row> rows) : RowSubset() {
+  auto row = rows.begin();
+  for (const auto& chunk : view.chunks()) {
+    std::vector<std::uint16_t> places;
+    for (; row != rows.end() && *row - chunk->first_row < chunk->rows(); ++row)
+      places.push_back(static_cast<std::uint16_t>(*row - chunk->first_row));
+    append(part_of(*chunk, std::move(places)));
+  }
+}
+
+void RowSubset::append(std::shared_ptr<const Part> part) {
+  before_.push_back(size_);
+  size_ += part->places.size();
+  for (std::size_t axis = 0; axis < kAxes; ++axis) {
+    auto& counts = totals_.records[axis];
+    for (const LaneGroup& group : part->groups[axis]) {
+      if (group.id >= counts.size()) counts.resize(group.id + 1);
+      counts[group.id] += group.end - group.begin;
+    }
+  }
+  parts_.push_back(std::move(part));
+}
+
+RowSubset RowSubset::continued(std::size_t first, std::vector<std::shared_ptr<const Part>> parts) const {
+  RowSubset more = *this;
+  while (more.parts_.size() > first) {
+    const Part& last = *more.parts_.back();
+    for (std::size_t axis = 0; axis < kAxes; ++axis)
+      for (const LaneGroup& group : last.groups[axis]) more.totals_.records[axis][group.id] -= group.end - group.begin;
+    more.size_ -= last.places.size();
+    more.before_.pop_back();
+    more.parts_.pop_back();
+  }
+  for (auto& part : parts) more.append(std::move(part));
+  return more;
+}
+
+Row RowSubset::operator[](std::size_t i) const {
+  const auto at = static_cast<std::size_t>(std::ranges::upper_bound(before_, i) - before_.begin()) - 1;
+  return parts_[at]->first_row + parts_[at]->places[i - before_[at]];
+}
+
+// The number of the part behind all that begin at or before the row.
+std::size_t RowSubset::part_with(Row row) const {
+  return static_cast<std::size_t>(
+      std::ranges::partition_point(parts_, [&](const auto& part) { return part->first_row <= row; }) - parts_.begin());
+}
+
+std::size_t RowSubset::lower_bound(Row row) const {
+  const std::size_t behind = part_with(row);
+  if (behind == 0) return 0;
+  const Part& part = *parts_[behind - 1];
+  const auto place = std::ranges::lower_bound(part.places, row - part.first_row);
+  return before_[behind - 1] + static_cast<std::size_t>(place - part.places.begin());
+}
+
+bool RowSubset::contains(Row row) const {
+  const std::size_t behind = part_with(row);
+  if (behind == 0) return false;
+  const Part& part = *parts_[behind - 1];
+  return std::ranges::binary_search(part.places, row - part.first_row);
+}
+
+}  // namespace kevt::record
