@@ -23,6 +23,7 @@
 #include "common/installed_file.h"
 #include "common/print.h"
 #include "compiler/author/completion.h"
+#include "compiler/author/prototypes.h"
 #include "compiler/target/process/process_env.h"
 #include "runtime-user/runtime/runtime_names.h"
 
@@ -97,9 +98,10 @@ class Completer {
     static const author::SymbolIndex kNone;
     NamedTarget target(asked_);
     const author::DefinitionPart part = author::part_at(typed_, typed_.size());
-    const auto found = author::complete_definition(
-        typed_, typed_.size(), part == author::DefinitionPart::Place ? target.symbols() : kNone,
-        part == author::DefinitionPart::Argument ? target.env() : nullptr, author::NameMatch::Prefix);
+    const bool needs_types = part == author::DefinitionPart::Argument || author::place_text(typed_).contains(':');
+    const auto found = author::complete_definition(typed_, typed_.size(),
+                                                   part == author::DefinitionPart::Place ? target.symbols() : kNone,
+                                                   needs_types ? target.env() : nullptr, author::NameMatch::Prefix);
     for (const author::Suggestion& one : found.suggestions) add(typed_.substr(0, found.begin) + one.text, one.note);
   }
 

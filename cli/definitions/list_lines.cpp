@@ -123,7 +123,8 @@ int list_lines(const ListOptions& options, const Reporter& report) {
     report.error(image.error());
     return kFailed;
   }
-  const auto listed = target::SourcePlaces(file).list(*image, asked.source, asked.from, asked.to);
+  const auto listed = target::SourcePlaces(file).list(
+      *image, {.module = file, .source = asked.source, .from = asked.from, .to = asked.to});
   if (!listed) {
     report.error(why_not(file, asked, listed.error()));
     return kFailed;

@@ -1,7 +1,7 @@
 // Completion of definitions.
 //
 //   p:open libc:op|            functions          a=%d|      registers      b=$re|      $ words      c=%di:str| types
-//   p:open libc:open64 fi|     argument names     o->in->|   members
+//   p:open libc:open64 fi|     argument names     o->in->|   members    p:a app:shapes.c:4|    lines
 //
 // What stands before the cursor decides: the first word is the event, the second the place, the others are arguments.
 #include "compiler/author/completion.h"
@@ -11,12 +11,15 @@
 #include <algorithm>
 #include <cctype>
 
+#include "compiler/author/line_completion.h"
 #include "compiler/author/prototypes.h"
 
 namespace kevt::author {
 namespace {
 
 constexpr std::size_t kMaxSuggestions = 200;
+constexpr std::size_t kFewFunctions = 10;  // with more of them nobody means a source file
+constexpr std::size_t kMostLines = 40;     // each is looked up with its variables
 constexpr std::string_view kBlanks = " \t";
 
 struct Word {
@@ -77,16 +80,23 @@ std::size_t word_begin(std::string_view before, std::string_view stops) {
   return stop == std::string_view::npos ? 0 : stop + 1;
 }
 
-void complete_place(Completion& out, std::string_view before, const SymbolIndex& symbols, NameMatch match) {
+void complete_place(Completion& out, std::string_view before, const SymbolIndex& symbols, const target::TargetEnv* env,
+                    NameMatch match) {
   out.begin = word_begin(before, kBlanks);
   const std::string_view typed = before.substr(out.begin);
+  if (const auto line = env ? line_word(typed) : std::nullopt) {
+    out.suggestions = lines_for(*env, *line, kMostLines);
+    if (!out.suggestions.empty()) return;
+  }
   if (match == NameMatch::Prefix) {
     for (std::string& text : symbols.places_prefixed(typed)) out.suggestions.push_back({std::move(text), ""});
-    return;
+  } else {
+    for (const SymbolName* symbol : symbols.find(typed, kMaxSuggestions))
+      out.suggestions.push_back({symbol->module.empty() ? symbol->name : symbol->module + ':' + symbol->name,
+                                 symbol->note.empty() ? symbol->module : symbol->note});
   }
-  for (const SymbolName* symbol : symbols.find(typed, kMaxSuggestions))
-    out.suggestions.push_back({symbol->module.empty() ? symbol->name : symbol->module + ':' + symbol->name,
-                               symbol->note.empty() ? symbol->module : symbol->note});
+  if (env && out.suggestions.size() < kFewFunctions)
+    for (Suggestion& one : files_for(*env, typed)) out.suggestions.push_back(std::move(one));
 }
 
 // Names of the probed function's arguments, and `$arg*` for all of them.
@@ -104,10 +114,12 @@ void add_parameters(Completion& out, const PlaceWord& place, const target::Targe
 }
 
 // Behind the last `->` or `.`, which ends at `step_end` of what is typed.
-void add_members(Completion& out, const PlaceWord& place, const target::TargetEnv& env, std::string_view typed,
+void add_members(Completion& out, std::string_view line, const target::TargetEnv& env, std::string_view typed,
                  std::size_t step_end) {
   out.begin += step_end;
-  for (const StructMember& member : members_behind(env, place, typed.substr(0, step_end)))
+  const std::string_view path = typed.substr(0, step_end);
+  const auto at = line_word(place_text(line));
+  for (const StructMember& member : at ? members_at(env, *at, path) : members_behind(env, place_of(line), path))
     if (begins_with(member.name, typed.substr(step_end)) && out.suggestions.size() < kMaxSuggestions)
       out.suggestions.push_back({member.name, fmt::format("{} at +{}", member.type, member.byte_offset)});
 }
@@ -132,7 +144,7 @@ void complete_argument(Completion& out, std::string_view line, std::string_view 
   } else if (typed.starts_with('%')) {
     add_registers(out, typed);
   } else if (const std::size_t step_end = end_of_steps(typed); env && step_end > 0) {
-    add_members(out, place, *env, typed, step_end);
+    add_members(out, line, *env, typed, step_end);
   } else if (typed.starts_with('$')) {
     add_words(out, kVariables, typed);
   } else {
@@ -143,7 +155,11 @@ void complete_argument(Completion& out, std::string_view line, std::string_view 
       add_words(out, kVariables, "");
       out.suggestions.push_back({"+0(", "what an address points to"});
     }
-    if (env && place.is_entry && !is_return) add_parameters(out, place, *env, typed);
+    if (const auto at = env ? line_word(place_text(line)) : std::nullopt) {
+      for (Suggestion& one : variables_at(*env, *at, typed)) out.suggestions.push_back(std::move(one));
+    } else if (env && place.is_entry && !is_return) {
+      add_parameters(out, place, *env, typed);
+    }
   }
 }
 
@@ -172,7 +188,7 @@ Completion complete_definition(std::string_view line, std::size_t cursor, const 
       add_words(out, kBegins, before.substr(out.begin));
       break;
     case DefinitionPart::Place:
-      complete_place(out, before, symbols, match);
+      complete_place(out, before, symbols, env, match);
       break;
     case DefinitionPart::Argument:
       complete_argument(out, line, before, env);

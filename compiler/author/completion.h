@@ -8,17 +8,14 @@
 #include <string_view>
 #include <vector>
 
+#include "compiler/author/suggestion.h"
 #include "compiler/author/symbol_index.h"
 #include "compiler/target/target_env.h"
 
 namespace kevt::author {
 
-struct Suggestion {
-  std::string text;  // replaces [Completion::begin, the cursor)
-  std::string note;
-};
 struct Completion {
-  std::size_t begin = 0;  // byte of the line
+  std::size_t begin = 0;  // byte of the line; suggestions replace what stands from here to the cursor
   std::vector<Suggestion> suggestions;
 };
 

@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "compiler/target/fixed_target.h"
+#include "compiler/target/process/process_env.h"
 #include "compiler/target/types/btf.h"
 #include "tests/golden/small_btf.h"
 
@@ -16,6 +17,16 @@ namespace author_names {
 [[gnu::noinline, gnu::used]] int twice(int x, const char*) { return 2 * x; }
 [[gnu::noinline, gnu::used]] double twice(double x) { return 2 * x; }
 }  // namespace author_names
+
+struct LinesInner {
+  int depth;
+};
+struct LinesThing {
+  LinesInner inner;
+};
+extern "C" [[gnu::noinline, gnu::used]] int kevt_lines_once(int first, const LinesThing* thing) {
+  return first + thing->inner.depth;
+}
 
 namespace kevt::author {
 namespace {
@@ -144,6 +155,53 @@ TEST_F(AuthorCompletion, AnyTextAndCursor) {
        {"", " ", "p", "p:", "p: :", ":", "p x ->", "p x .", "p x a=->b", "p \xff\xfe \x80->", "r % ("})
     for (std::size_t cursor : {0u, 1u, 2u, 5u, 99u}) complete_definition(line, cursor, SymbolIndex(), &env_);
   EXPECT_THAT(suggested("p work .."), Not(Contains("nothing")));
+}
+
+// This very program has debug information: its lines, and what is in sight there.
+class AuthorLines : public testing::Test {
+ protected:
+  static std::vector<Suggestion> at(std::string_view line, NameMatch match = NameMatch::Ranked) {
+    static const auto env = target::ProcessEnv::of_process(getpid(), {});
+    return complete_definition(line, line.size(), SymbolIndex(), &*env, match).suggestions;
+  }
+  static Names texts(std::string_view line, NameMatch match = NameMatch::Ranked) {
+    Names out;
+    for (const Suggestion& one : at(line, match)) out.push_back(one.text);
+    return out;
+  }
+  const std::string program_ = std::filesystem::read_symlink("/proc/self/exe").filename();
+};
+
+TEST_F(AuthorLines, OfAFileAndOfAFunctionThatBeginAsTyped) {
+  const std::string place = "p:a " + program_ + ":completion_test.cpp:";
+  const Names ones = texts(place + "1");
+  ASSERT_THAT(ones, Not(IsEmpty()));
+  EXPECT_LE(ones.size(), 40u);
+  for (const std::string& one : ones) EXPECT_TRUE(one.starts_with(program_ + ":completion_test.cpp:1")) << one;
+  EXPECT_THAT(texts(place), Not(IsEmpty()));
+  EXPECT_EQ(texts(place + "1", NameMatch::Prefix), ones);
+  EXPECT_THAT(texts(place + "99999"), IsEmpty());
+  EXPECT_THAT(texts("p:a " + program_ + ":no_such_file.cpp:1"), IsEmpty());
+  const Names files = texts("p:a " + program_ + ":completion_te");
+  EXPECT_THAT(files, Contains(program_ + ":completion_test.cpp:"));
+  EXPECT_THAT(texts("p:a " + program_ + ":completion_test.cpp"), Contains(program_ + ":completion_test.cpp:"));
+  const auto of_function = at("p:a " + program_ + ":kevt_lines_once:");
+  ASSERT_THAT(of_function, Not(IsEmpty()));
+  EXPECT_EQ(of_function[0].text, program_ + ":kevt_lines_once:0");
+  EXPECT_THAT(of_function[0].note, testing::HasSubstr("first"));
+}
+
+TEST_F(AuthorLines, VariablesAreThoseInSightThere) {
+  const std::string place = "p:a " + program_ + ":kevt_lines_once:0 ";
+  const auto all = at(place);
+  const auto has = [&](const std::vector<Suggestion>& found, std::string_view text, std::string_view note) {
+    return std::ranges::any_of(found, [&](const Suggestion& one) { return one.text == text && one.note == note; });
+  };
+  EXPECT_TRUE(has(all, "first", "int"));
+  EXPECT_TRUE(has(all, "$vars", "all variables that can be read"));
+  EXPECT_THAT(texts(place + "n=fi"), ElementsAre("first"));
+  EXPECT_THAT(texts(place + "thing->"), Contains("inner"));
+  EXPECT_THAT(texts(place + "thing->inner."), ElementsAre("depth"));
 }
 
 }  // namespace

@@ -71,9 +71,13 @@ std::string_view next_step(std::string_view& path) {
 
 }  // namespace
 
-PlaceWord place_of(std::string_view line) {
+std::string_view place_text(std::string_view line) {
   next_word(line);
-  std::string_view word = next_word(line);
+  return next_word(line);
+}
+
+PlaceWord place_of(std::string_view line) {
+  std::string_view word = place_text(line);
   PlaceWord place;
   if (word.starts_with('/') || word.starts_with("0x")) return place;
   if (const std::size_t suffix = word.find('%'); suffix != std::string_view::npos && suffix > 0)
@@ -117,14 +121,18 @@ std::vector<StructMember> members_behind(const target::TargetEnv& env, const Pla
   if (first == "$retval") at = prototype.target;
   for (const target::Member& parameter : table.members(prototype))
     if (table.name(parameter.name) == first) at = parameter.type;
-  if (!at) return {};
+  return at ? members_of(table, *at, path) : std::vector<StructMember>();
+}
+
+std::vector<StructMember> members_of(const target::TypeTable& table, target::TypeId from, std::string_view path) {
+  target::TypeId at = from;
   for (std::string_view step = next_step(path); !step.empty(); step = next_step(path)) {
-    const auto member = table.find_member(pointed_to(table, *at), step);
+    const auto member = table.find_member(pointed_to(table, at), step);
     if (!member) return {};
     at = member->type;
   }
   std::vector<StructMember> out;
-  collect_members(table, pointed_to(table, *at), 0, 0, out);
+  collect_members(table, pointed_to(table, at), 0, 0, out);
   return out;
 }
 

@@ -28,6 +28,8 @@ struct PlaceWord {
   bool is_entry = true;  // no offset
 };
 PlaceWord place_of(std::string_view line);
+// That word as it is written.
+std::string_view place_text(std::string_view line);
 
 // nullopt: no types are known for the place.
 std::optional<Prototype> prototype_of(const target::TargetEnv& env, const PlaceWord& place);
@@ -39,5 +41,8 @@ struct StructMember {
 };
 // Members of the structure that `path` leads to: "o", "o->in", "file->f_path"; `$retval` is the return value.
 std::vector<StructMember> members_behind(const target::TargetEnv& env, const PlaceWord& place, std::string_view path);
+
+// The same from a value of the type: `path` is "", "->in", ".f_path.dentry".
+std::vector<StructMember> members_of(const target::TypeTable& table, target::TypeId from, std::string_view path);
 
 }  // namespace kevt::author

@@ -71,6 +71,28 @@ struct LinePlaces {
   std::vector<LinePlace> places;           // ascending; never empty
 };
 
+// A line where a statement begins, and the names of the variables in sight.
+struct ListedLine {
+  std::uint32_t line = 0;
+  std::size_t places = 0;
+  std::vector<std::string> readable;    // at every place
+  std::vector<std::string> unreadable;  // at one place at least
+};
+struct ListedSource {
+  std::string file;      // as it was given to the compiler
+  std::string function;  // empty: lines of the file were asked for
+  std::uint32_t first = 0;
+  std::vector<ListedLine> lines;
+};
+
+// The lines of a function, or those from `from` to `to` of a source file.
+struct LinesWanted {
+  std::string_view module;  // a program or library
+  std::string_view source;  // as LineQuestion::source
+  std::uint32_t from = 1, to = ~std::uint32_t{0};
+  std::size_t most = ~std::size_t{0};  // of lines, the first ones
+};
+
 struct LineQuestion {
   std::string_view module;  // a program or library
   // The end of a source file's path (`shapes.c`, `lib/shapes.c`), whose line `line` is meant; or a function, whose

@@ -111,6 +111,10 @@ class TargetEnv {
   virtual std::expected<LinePlaces, LookupError> find_line(const LineQuestion&) const {
     return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
   }
+  // The lines of a source file or function that can be probed. Errors as of find_line().
+  virtual std::expected<ListedSource, LookupError> list_lines(const LinesWanted&) const {
+    return std::unexpected(LookupError{LookupFailure::NotChecked, {}});
+  }
   // Whether a module that is not loaded may be loaded later: there is such a library. "": whether a function that no
   // loaded module has may come with one.
   virtual bool may_be_loaded(std::string_view) const { return false; }

@@ -72,9 +72,9 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
 
 std::optional<QString> LiveReader::fullText() const {
   if (!is_full_) return std::nullopt;
-  return QObject::tr("no more records are read: %1 are kept, and more do not fit (%2)")
-      .arg(builder_.rows())
-      .arg(fromUtf8(builder_.file_problem()));
+  const QString text = QObject::tr("no more records are read: %1 are kept, and more do not fit").arg(builder_.rows());
+  const QString why = fromUtf8(builder_.file_problem());
+  return why.isEmpty() ? text : text + QStringLiteral(" (%1)").arg(why);
 }
 
 // The offset to the wall clock is known only for clocks that this program can read, too.

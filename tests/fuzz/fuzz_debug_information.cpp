@@ -75,7 +75,7 @@ void ask(const std::string& path) {
     if (entry)
       for (const SourceVariable& one : entry->places.front().variables)
         try_paths(one.name, entry->places.front(), *entry->types);
-    (void)places.list(*image, source, 1, 100);
+    (void)places.list(*image, {.module = "m", .source = source, .from = 1, .to = 100});
   }
   DebugTypes types(path);
   for (const ElfSymbol& symbol : image->symbols())

@@ -172,6 +172,10 @@ std::expected<LinePlaces, LookupError> KernelEnv::find_line(const LineQuestion& 
   return uprobe_files::lines(question);
 }
 
+std::expected<ListedSource, LookupError> KernelEnv::list_lines(const LinesWanted& wanted) const {
+  return uprobe_files::list_lines(wanted);
+}
+
 // Whether `address` is a trampoline that ftrace made at run time. The symbol that covers `address` does not tell: the
 // kernel may list freed init text of a module at the same address, and list it first.
 bool KernelEnv::is_trampoline(std::uint64_t address) const {

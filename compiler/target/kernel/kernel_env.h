@@ -46,6 +46,7 @@ class KernelEnv : public TargetEnv {
   std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view module, std::string_view provider,
                                                               std::string_view name) const override;
   std::expected<LinePlaces, LookupError> find_line(const LineQuestion& question) const override;
+  std::expected<ListedSource, LookupError> list_lines(const LinesWanted& wanted) const override;
   // The result is `offset` itself: a uprobe is attached to an offset of the file, before any process maps the file.
   std::expected<std::uint64_t, LookupError> find_file_offset(std::string_view path,
                                                              std::uint64_t offset) const override;

@@ -70,6 +70,10 @@ std::expected<LinePlaces, LookupError> TypedKernel::find_line(const LineQuestion
   return is_of_this_machine_ ? uprobe_files::lines(question) : TargetEnv::find_line(question);
 }
 
+std::expected<ListedSource, LookupError> TypedKernel::list_lines(const LinesWanted& wanted) const {
+  return is_of_this_machine_ ? uprobe_files::list_lines(wanted) : TargetEnv::list_lines(wanted);
+}
+
 std::expected<Symbol, LookupError> TypedKernel::find_function(std::optional<std::string_view> module,
                                                               std::string_view name) const {
   if (symbols_) return symbols_->find_function(module, name);

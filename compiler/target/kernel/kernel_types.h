@@ -41,6 +41,7 @@ class TypedKernel final : public TargetEnv {
   std::expected<std::vector<UsdtSite>, LookupError> find_usdt(std::string_view module, std::string_view provider,
                                                               std::string_view name) const override;
   std::expected<LinePlaces, LookupError> find_line(const LineQuestion& question) const override;
+  std::expected<ListedSource, LookupError> list_lines(const LinesWanted& wanted) const override;
   std::optional<Symbol> symbolize(std::uint64_t address) const override;
   TypeSource type_source() const override { return types_ ? TypeSource::Kernel : TypeSource::None; }
   std::expected<FunctionTypes, TypesError> function_types(std::optional<std::string_view> module,

@@ -38,4 +38,9 @@ std::expected<LinePlaces, LookupError> lines(const LineQuestion& question) {
   return lines_of_file(std::string(question.module), question);
 }
 
+std::expected<ListedSource, LookupError> list_lines(const LinesWanted& wanted) {
+  if (!wanted.module.contains('/')) return no_path();
+  return list_lines_of_file(std::string(wanted.module), wanted);
+}
+
 }  // namespace kevt::target::uprobe_files

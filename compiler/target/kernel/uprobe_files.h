@@ -14,5 +14,6 @@ FileStatus status(std::string_view path);
 std::expected<std::vector<UsdtSite>, LookupError> markers(std::string_view path, std::string_view provider,
                                                           std::string_view name);
 std::expected<LinePlaces, LookupError> lines(const LineQuestion& question);
+std::expected<ListedSource, LookupError> list_lines(const LinesWanted& wanted);
 
 }  // namespace kevt::target::uprobe_files

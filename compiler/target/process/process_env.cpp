@@ -25,52 +25,18 @@
 #include "compiler/target/elf/instruction_start.h"
 #include "compiler/target/elf/mapped_file.h"
 #include "compiler/target/elf/source_names.h"
-#include "compiler/target/elf/usdt.h"
 #include "compiler/target/glob_matches.h"
 #include "compiler/target/kernel/kernel_names.h"
 #include "compiler/target/near_misses.h"
-#include "compiler/target/process/process_modules.h"
+#include "compiler/target/process/process_env_state.h"
 #include "compiler/target/process/process_thread_locals.h"
-#include "compiler/target/types/debug_types.h"
-#include "compiler/target/types/source_places.h"
 
 namespace kevt::target {
 namespace {
 
 constexpr std::uint32_t kStackSlots = 16384 / 8;  // THREAD_SIZE / word, as in the kernel
 
-struct Found {
-  Loaded* loaded;
-  ElfSymbol symbol;
-  RemoteAddr address() const { return {symbol.address.value + loaded->module.bias}; }
-};
-
 }  // namespace
-
-struct ProcessEnv::State {
-  pid_t pid = 0;  // 0: files
-  ProcessEnvOptions options;
-  std::vector<Mapping> maps;
-  std::vector<Loaded> objects;
-  std::map<const Loaded*, DebugTypes> debug;
-  std::map<const Loaded*, SourcePlaces> lines;
-  std::string why_no_jit;                    // why there is no module `jit` though there is a perf map; or empty
-  std::optional<FileVersion> jit_version;    // of the perf map that the module `jit` is made from
-  std::map<RemoteAddr, RemoteAddr> choices;  // resolver of an indirect function → the address it chose
-
-  // The path of the file here that the target calls `path`.
-  std::string path_of(std::string_view path) const {
-    return (pid ? fmt::format("/proc/{}/root", pid) : std::string()) + std::string(path);
-  }
-  // Of variables of a library that the program has a copy of (copy relocations): the library uses the copy, too.
-  void refuse_copied(LinePlaces& line);
-  std::vector<Loaded*> matching(std::string_view module);
-  void add_jit(std::vector<Loaded> known);
-  Loaded* covering(RemoteAddr address);
-  std::expected<Symbol, LookupError> finish_function(const Found& found, std::string_view name);
-  std::optional<RemoteAddr> choice_of(RemoteAddr resolver);
-  std::expected<Symbol, LookupError> place_of(const Loaded& loaded, const ThreadLocalVariable& variable) const;
-};
 
 namespace {
 
@@ -79,11 +45,6 @@ Symbol make_symbol(const Loaded& loaded, const ElfSymbol& symbol) {
           .module = loaded.module.is_program ? std::string{} : loaded.module.name,
           .address = symbol.address.value + loaded.module.bias,
           .size = symbol.size};
-}
-
-std::unexpected<LookupError> failure(LookupFailure why, std::vector<std::string> candidates = {},
-                                     std::string reason = {}) {
-  return std::unexpected(LookupError{why, std::move(candidates), std::move(reason)});
 }
 
 // What is wrong with the first of `objects` that is in trouble. If they are simply all loaded objects, those without an
@@ -113,18 +74,6 @@ std::vector<Loaded*> ProcessEnv::State::matching(std::string_view module) {
   for (Loaded& loaded : objects)
     if (loaded.module.is_program) found.push_back(&loaded);
   return found;
-}
-
-void ProcessEnv::State::refuse_copied(LinePlaces& line) {
-  const auto program = std::ranges::find_if(objects, [](const Loaded& one) { return one.module.is_program; });
-  const ElfImage* image = program == objects.end() ? nullptr : image_of(*program);
-  if (!image) return;
-  for (LinePlace& place : line.places)
-    for (SourceVariable& variable : place.variables)
-      if (variable.location.base == VariableLocation::Base::Address && variable.location.reads.empty() &&
-          std::ranges::any_of(image->find_objects(variable.name),
-                              [](const ElfSymbol& one) { return one.binding != SymbolBinding::Local; }))
-        variable.location = {.why = "the program has a copy of it, and the library uses that one"};
 }
 
 Loaded* ProcessEnv::State::covering(RemoteAddr address) {
@@ -485,53 +434,6 @@ std::expected<Symbol, LookupError> ProcessEnv::find_data(std::string_view name) 
   if (const auto* variable = std::get_if<ThreadLocalVariable>(&only.what))
     return state_->place_of(*only.loaded, *variable);
   return make_symbol(*only.loaded, std::get<ElfSymbol>(only.what));
-}
-
-std::expected<std::uint64_t, LookupError> ProcessEnv::find_file_offset(std::string_view path,
-                                                                       std::uint64_t offset) const {
-  std::optional<FileId> wanted = file_id(std::string(path));
-  const std::optional<FileId> rooted =
-      state_->pid ? file_id(fmt::format("/proc/{}/root{}", state_->pid, path)) : std::nullopt;
-  bool is_loaded = false;
-  for (Loaded& loaded : state_->objects) {
-    // Offsets are those of the file that has the name now, not of a deleted one that had it before.
-    const bool named = loaded.module.path == path && !(loaded.object.deleted && (wanted || rooted));
-    const bool same = named || (loaded.id && (loaded.id == wanted || loaded.id == rooted));
-    if (!same) continue;
-    is_loaded = true;
-    const ElfImage* image = image_of(loaded);
-    if (!image) continue;
-    if (const auto address = image->image_addr({offset})) return address->value + loaded.module.bias;
-  }
-  if (is_loaded || !may_be_loaded(path)) return failure(LookupFailure::NotFound);
-  const auto file = ElfImage::open(state_->path_of(path));
-  const auto address = file ? file->image_addr({offset}) : std::nullopt;
-  return failure(address && file->is_executable(*address) ? LookupFailure::ModuleMissing : LookupFailure::NotFound);
-}
-
-std::expected<std::vector<UsdtSite>, LookupError> ProcessEnv::find_usdt(std::string_view module,
-                                                                        std::string_view provider,
-                                                                        std::string_view name) const {
-  for (Loaded* loaded : state_->matching(module))
-    if (const ElfImage* image = image_of(*loaded)) return usdt_sites(*image, loaded->module.path, provider, name);
-  if (!module.contains('/')) return failure(LookupFailure::ModuleMissing);
-  const auto image = ElfImage::open(state_->path_of(module));
-  return image ? usdt_sites(*image, module, provider, name)
-               : failure(LookupFailure::NotFound, {}, image.error().message());
-}
-
-std::expected<LinePlaces, LookupError> ProcessEnv::find_line(const LineQuestion& question) const {
-  for (Loaded* loaded : state_->matching(question.module)) {
-    const ElfImage* image = image_of(*loaded);
-    if (!image) continue;
-    if (auto entry = entry_by_symbols(*image, loaded->module.path, question)) return *std::move(entry);
-    SourcePlaces& places = state_->lines.try_emplace(loaded, loaded->open_path).first->second;
-    auto found = places.find(*image, loaded->module.path, question);
-    if (found && !loaded->module.is_program) state_->refuse_copied(*found);
-    return found;
-  }
-  if (!question.module.contains('/')) return failure(LookupFailure::ModuleMissing);
-  return lines_of_file(state_->path_of(question.module), question);
 }
 
 bool ProcessEnv::may_be_loaded(std::string_view module) const {

@@ -83,6 +83,7 @@ class ProcessEnv final : public TargetEnv {
                                                               std::string_view name) const override;
   // Likewise.
   std::expected<LinePlaces, LookupError> find_line(const LineQuestion& question) const override;
+  std::expected<ListedSource, LookupError> list_lines(const LinesWanted& wanted) const override;
   // True for the path of an existing file, for a file name (libx.so), since that file may lie anywhere, and for a stem
   // (libx) of a file in one of the dynamic linker's default folders. Always true if the process becomes other programs.
   bool may_be_loaded(std::string_view module) const override;

@@ -247,10 +247,14 @@ std::uint32_t SourcePlaces::State::last_line_of(const std::string& file, std::ui
 // A source file whose path ends with `source`, or else a function of that name, whose first line is number 0.
 std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfImage& image, std::string_view source,
                                                                      std::uint32_t line) {
+  constexpr std::size_t kMostBegun = 20;
   std::set<std::string> files;
+  std::set<std::string> begun;  // names of files of which only the beginning is written
   NearMisses near(source);
   for (const auto& [file, _] : index->files()) {
-    near.consider(std::string_view(file).substr(file.rfind('/') + 1), "");
+    const std::string_view name = std::string_view(file).substr(file.rfind('/') + 1);
+    near.consider(name, "");
+    if (!source.empty() && name.starts_with(source) && begun.size() < kMostBegun) begun.emplace(name);
     if (ends_with_path(file, source)) files.insert(file);
   }
   const auto several = [](std::vector<std::string> which) {
@@ -264,7 +268,10 @@ std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfIm
   if (functions.empty()) add_aliased(image, source, functions);
   if (functions.empty()) {
     for (const IndexedFunction& function : index->functions()) near.consider(function.name, "");
-    return std::unexpected(LookupError{LookupFailure::NotFound, near.best()});
+    std::vector<std::string> names(begun.begin(), begun.end());
+    for (std::string& name : near.best())
+      if (!begun.contains(name)) names.push_back(std::move(name));
+    return std::unexpected(LookupError{LookupFailure::NotFound, std::move(names)});
   }
   if (functions.size() == 1) {
     const auto& [file, first] = *functions.begin();
@@ -368,14 +375,14 @@ void note_variables(ListedLine& line, const LinePlace& place) {
 
 }  // namespace
 
-std::expected<ListedSource, LookupError> SourcePlaces::list(const ElfImage& image, std::string_view source,
-                                                            std::uint32_t from, std::uint32_t to) {
+std::expected<ListedSource, LookupError> SourcePlaces::list(const ElfImage& image, const LinesWanted& wanted) {
   if (!state_->types->dwarf) return std::unexpected(LookupError{.why = state_->types->why});
-  const auto first = state_->line_meant(image, source, 0);
+  const auto first = state_->line_meant(image, wanted.source, 0);
   if (!first) return std::unexpected(first.error());
   ListedSource listed{.file = first->first, .function = {}, .first = first->second, .lines = {}};
+  auto [from, to] = std::pair(wanted.from, wanted.to);
   if (first->second != 0) {  // a function: up to the next one of the file
-    listed.function = source;
+    listed.function = wanted.source;
     from = first->second;
     to = state_->last_line_of(first->first, from);
   }
@@ -387,6 +394,7 @@ std::expected<ListedSource, LookupError> SourcePlaces::list(const ElfImage& imag
         lines.insert(line);
   const LineQuestion question{.all_locals = true};
   for (const std::uint32_t line : lines) {
+    if (listed.lines.size() >= wanted.most) break;
     const auto places = state_->places_of(image, {first->first, line}, question);
     if (places.empty()) continue;
     ListedLine& row = listed.lines.emplace_back(ListedLine{.line = line, .places = places.size()});
@@ -403,6 +411,12 @@ std::expected<LinePlaces, LookupError> lines_of_file(const std::string& path, co
   if (!image) return std::unexpected(LookupError{.why = image.error().message()});
   if (auto entry = entry_by_symbols(*image, question.module, question)) return *std::move(entry);
   return SourcePlaces(path).find(*image, question.module, question);
+}
+
+std::expected<ListedSource, LookupError> list_lines_of_file(const std::string& path, const LinesWanted& wanted) {
+  const auto image = ElfImage::open(path);
+  if (!image) return std::unexpected(LookupError{.why = image.error().message()});
+  return SourcePlaces(path).list(*image, wanted);
 }
 
 }  // namespace kevt::target

@@ -17,20 +17,6 @@
 
 namespace kevt::target {
 
-// A line where a statement begins, and the names of the variables in sight.
-struct ListedLine {
-  std::uint32_t line = 0;
-  std::size_t places = 0;
-  std::vector<std::string> readable;    // at every place
-  std::vector<std::string> unreadable;  // at one place at least
-};
-struct ListedSource {
-  std::string file;      // as it was given to the compiler
-  std::string function;  // empty: lines of the file were asked for
-  std::uint32_t first = 0;
-  std::vector<ListedLine> lines;
-};
-
 class SourcePlaces {
  public:
   struct State;  // private to source_places.cpp
@@ -44,9 +30,8 @@ class SourcePlaces {
   // The answer of TargetEnv::find_line() for this file, which the target calls `path`; `image` is the file's.
   std::expected<LinePlaces, LookupError> find(const ElfImage& image, std::string_view path,
                                               const LineQuestion& question);
-  // The lines of a function, or those from `from` to `to` of a source file.
-  std::expected<ListedSource, LookupError> list(const ElfImage& image, std::string_view source, std::uint32_t from,
-                                                std::uint32_t to);
+  // The answer of TargetEnv::list_lines() for this file.
+  std::expected<ListedSource, LookupError> list(const ElfImage& image, const LinesWanted& wanted);
 
  private:
   std::unique_ptr<State> state_;
@@ -59,5 +44,7 @@ std::optional<std::expected<LinePlaces, LookupError>> entry_by_symbols(const Elf
 // The answer of TargetEnv::find_line() for a file that is opened for this question alone. `path`: where it can be read
 // here; the places have the name that the question has.
 std::expected<LinePlaces, LookupError> lines_of_file(const std::string& path, const LineQuestion& question);
+// Likewise the answer of TargetEnv::list_lines().
+std::expected<ListedSource, LookupError> list_lines_of_file(const std::string& path, const LinesWanted& wanted);
 
 }  // namespace kevt::target
