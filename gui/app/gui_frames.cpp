@@ -24,6 +24,7 @@
 #include "gui/view/event_table.h"
 #include "gui/view/theme.h"
 #include "gui/view/timeline_view.h"
+#include "gui/view/wait_for_events.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::gui {
@@ -94,7 +95,7 @@ long resident_mb(const QByteArray& line) {
 }
 
 void waitFor(const std::function<bool()>& is_done) {
-  while (!is_done()) QApplication::processEvents(QEventLoop::WaitForMoreEvents, 10);
+  while (!is_done()) waitForEvents(10);
 }
 
 // Filters the whole trace: all threads of the machine, by the clock.
@@ -102,7 +103,7 @@ void filters(MainWindow& window) {
   EventRows& rows = window.table().rows();
   const auto all = static_cast<double>(window.document().view().rows());
   for (const char* filter : {"count > 65000", "wr: count > 30000 && count < 31000 || count == 7", "rd_done: got & 1",
-                             "common_pid == 101", "count >= 0 || got >= 0"}) {
+                             "common_pid == 101", "COMM ~ \"worker1*\"", "common_pid >= 0"}) {
     FilterMistake mistake;
     const Stopwatch watch;
     if (!rows.setFilter(QString::fromLatin1(filter), mistake))
@@ -176,8 +177,7 @@ int measure(TimedApplication& app, const QString& path) {
   TimelineView& timeline = window.timeline();
   app.turns.clear();
   window.openTrace(path);
-  while (window.document().state() == TraceDocument::State::Loading)
-    QApplication::processEvents(QEventLoop::WaitForMoreEvents, 10);
+  while (window.document().state() == TraceDocument::State::Loading) waitForEvents(10);
   const TraceDocument& document = window.document();
   const record::StoreView& view = document.view();
   for (const QString& problem : document.problems()) fmt::print("problem: {}\n", problem.toStdString());

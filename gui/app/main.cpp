@@ -31,6 +31,7 @@
 #include "gui/model/trace_document.h"
 #include "gui/view/definition_editor.h"
 #include "gui/view/theme.h"
+#include "gui/view/wait_for_events.h"
 
 namespace kevt::gui {
 namespace {
@@ -211,7 +212,7 @@ int run(int argc, char** argv) {
   if (!parser.isSet(options.screenshot)) return QApplication::exec();
   const double seconds = parser.value(options.after).toDouble();
   for (QDeadlineTimer patience(static_cast<qint64>(std::clamp(seconds, 0.0, 3600.0) * 1000)); !patience.hasExpired();)
-    QApplication::processEvents(QEventLoop::WaitForMoreEvents, 20);
+    waitForEvents(20);
   window.settle();
   if (auto saved = saveScreenshot(window, parser.value(options.screenshot)); !saved)
     return fail(QString::fromStdString(saved.error().message()));

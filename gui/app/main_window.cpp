@@ -36,6 +36,7 @@
 #include "gui/view/event_table.h"
 #include "gui/view/fleet_strip.h"
 #include "gui/view/timeline_view.h"
+#include "gui/view/wait_for_events.h"
 #include "tracefs-compat/fleet/address.h"
 
 namespace kevt::gui {
@@ -201,7 +202,7 @@ void MainWindow::connectFleet() {
 }
 
 void MainWindow::settle() {
-  const auto spin = [] { QApplication::processEvents(QEventLoop::WaitForMoreEvents, 20); };
+  const auto spin = [] { waitForEvents(20); };
   while (document_->state() == TraceDocument::State::Loading) spin();
   QApplication::processEvents();
   while (!probes_->editor().isChecked()) spin();

@@ -24,7 +24,9 @@ namespace kevt::gui {
 namespace {
 
 constexpr std::size_t kPageBytes = layout::kRingPageBytes;
-constexpr int kMaxPagesOfRound = 1024;  // of one CPU: 4 MiB
+constexpr std::size_t kMaxPagesOfRound = 1024;  // of one CPU: 4 MiB
+constexpr std::size_t kPagesOfRead = 16;
+constexpr std::size_t kBusyPages = 48;  // a seventh of a kernel's usual buffer, 1408 KiB a CPU
 constexpr std::size_t kMaxSymbols = 20'000;
 constexpr std::size_t kMaxComms = 200'000;
 constexpr std::uint64_t kKernelAddresses = 0xffff'8000'0000'0000;  // x86-64: the upper half
@@ -40,18 +42,25 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
     for (const tree::DirectoryEntry& cpu : *cpus)
       if (cpu.name.starts_with("cpu")) cpus_.push_back(cpu.name);
   }
+  is_busy_ = false;
   pending_ = {};
   bytes_.clear();
   std::optional<Error> failed;  // records read before the failure are still handed on
   for (const std::string& cpu : cpus_) {
     std::uint32_t number = 0;
     std::from_chars(cpu.data() + 3, cpu.data() + cpu.size(), number);
-    for (int page = 0; page < kMaxPagesOfRound; ++page) {
-      auto text = directory.read_ready("per_cpu/" + cpu + "/trace_pipe_raw", kPageBytes);
+    std::size_t pages = 0;
+    while (pages < kMaxPagesOfRound) {
+      // A kernel gives one page, our mount as many as there are.
+      auto text = directory.read_ready("per_cpu/" + cpu + "/trace_pipe_raw", kPagesOfRead * kPageBytes);
       if (!text) failed = text.error();
       if (!text || text->empty()) break;
-      takePage(directory, *text, number);
+      for (std::string_view rest = *text; !rest.empty(); ++pages) {
+        takePage(directory, rest.substr(0, kPageBytes), number);
+        rest.remove_prefix(std::min(rest.size(), kPageBytes));
+      }
     }
+    is_busy_ |= pages >= kBusyPages;
   }
   const std::size_t taken = pending_.take(~0ull, [&](std::uint64_t time_ns, const Pending& one) {
     const auto bytes = std::span<const std::uint8_t>(bytes_).subspan(one.begin, one.size);

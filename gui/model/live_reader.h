@@ -22,6 +22,8 @@ class LiveReader {
   explicit LiveReader(int pid, record::StoreRoom room = {}) : pid_(pid), builder_(std::move(room)) {}
   // Reads what the buffers have now, at most some megabytes; returns the number of records. Never waits.
   Result<std::size_t> poll(tree::TracingDir& directory);
+  // Whether the last poll() found so much that a buffer would be full before the usual pause is over.
+  bool isBusy() const { return is_busy_; }
   // Set when no more records fit: poll() reads none from then on, and the buffers keep what they can.
   std::optional<QString> fullText() const;
   record::StoreView view() { return builder_.view(); }
@@ -62,7 +64,7 @@ class LiveReader {
   std::unordered_map<std::uint64_t, bool> symbols_, frames_;  // looked-up addresses: of probes, of stacks
   std::unordered_map<std::int32_t, bool> threads_;            // is it one of the target's?
   std::optional<target::ProcessEnv> env_;
-  bool is_full_ = false;
+  bool is_full_ = false, is_busy_ = false;
   bool env_failed_ = false;
   bool knows_clock_ = false;
   std::optional<std::int64_t> wall_offset_ns_;

@@ -6,6 +6,7 @@
 
 #include <QObject>
 #include <algorithm>
+#include <bit>
 #include <thread>
 
 #include "compiler/sema/advice.h"
@@ -83,25 +84,39 @@ bool TraceFilter::keeps(const record::StoreView& view, record::Row row) const {
   return !by_event_[event].filter || by_event_[event].filter->holds(view.typed(row));
 }
 
-// Records lie one behind the other, so the place of the next one costs an addition.
+// Event by event, so that the records of one do the same one after another; what is kept is a bit each meanwhile.
 std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, const record::StoreChunk& chunk) const {
-  std::vector<std::uint16_t> kept(chunk.rows());
-  std::size_t count = 0;
-  std::uint32_t at = 0;
+  std::vector<std::uint32_t> begin(chunk.rows());  // of each record's bytes
+  std::uint32_t sum = 0;
   for (std::uint32_t row = 0; row < chunk.rows(); ++row) {
-    const std::uint32_t size = chunk.size_depth[row] & record::kMaxStoredBytes;
-    const std::uint32_t event = chunk.event[row];
-    bool is_kept = event < by_event_.size() && by_event_[event].is_kept;
-    if (is_kept && by_event_[event].filter) {
-      const record::BoundFilter& filter = *by_event_[event].filter;
-      is_kept = filter.is_of_integers() ? filter.holds(chunk.payload.subspan(at, size))
-                                        : filter.holds(view.typed(chunk.first_row + row));
-    }
-    kept[count] = static_cast<std::uint16_t>(row);
-    count += is_kept ? 1 : 0;
-    at += size;
+    begin[row] = sum;
+    sum += chunk.size_depth[row] & record::kMaxStoredBytes;
   }
-  kept.resize(count);
+  std::vector<std::int32_t> pids;
+  for (const std::uint32_t task : chunk.tasks) pids.push_back(view.names().tasks[task].pid);
+  std::vector<std::uint64_t> bits((chunk.rows() + 63) / 64);
+  std::size_t count = 0;
+  constexpr auto kAxis = static_cast<std::size_t>(record::Axis::Event);
+  for (const record::LaneGroup& group : chunk.groups[kAxis]) {
+    if (group.id >= by_event_.size() || !by_event_[group.id].is_kept) continue;
+    const auto& filter = by_event_[group.id].filter;
+    const auto holds = [&](std::uint32_t row) {
+      if (!filter) return true;
+      if (!filter->is_of_integers()) return filter->holds(view.typed(chunk.first_row + row));
+      const auto bytes = chunk.payload.subspan(begin[row], chunk.size_depth[row] & record::kMaxStoredBytes);
+      return filter->holds(bytes, pids[chunk.task[row]], chunk.cpu_of(row));
+    };
+    for (const std::uint16_t row : chunk.order[kAxis].subspan(group.begin, group.end - group.begin)) {
+      const bool is_kept = holds(row);
+      bits[row / 64] |= std::uint64_t{is_kept} << (row % 64);
+      count += is_kept ? 1 : 0;
+    }
+  }
+  std::vector<std::uint16_t> kept;
+  kept.reserve(count);
+  for (std::size_t word = 0; word < bits.size(); ++word)
+    for (std::uint64_t left = bits[word]; left != 0; left &= left - 1)
+      kept.push_back(static_cast<std::uint16_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(left))));
   return kept;
 }
 

@@ -15,6 +15,8 @@
 namespace kevt::gui {
 namespace {
 constexpr auto kRound = std::chrono::milliseconds(60);
+constexpr auto kShortRound = std::chrono::milliseconds(4);  // when much comes
+constexpr qint64 kShowMs = 60;                              // between views of the records
 constexpr qint64 kStateEveryMs = 500;
 constexpr qint64 kReadOutMs = 2000;  // the target may write as fast as we read
 
@@ -136,7 +138,8 @@ void TracingService::list(const QString& path,
 void TracingService::run(std::stop_token stop, std::string path, int pid, const record::StoreRoom& room) {
   const auto directory = tree::tracing_dir(path);
   LiveReader reader(pid, room);
-  QElapsedTimer since_state;
+  QElapsedTimer since_state, since_shown;
+  bool is_shown = true;  // all that was read
   bool has_failed = false, was_full = false;
   while (!stop.stop_requested()) {
     std::deque<std::function<void(tree::TracingDir&)>> tasks;
@@ -144,7 +147,8 @@ void TracingService::run(std::stop_token stop, std::string path, int pid, const 
     bool reads = true, refresh = false;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, stop, kRound, [&] { return !tasks_.empty() || !read_out_.empty() || refresh_; });
+      wake_.wait_for(lock, stop, reader.isBusy() ? kShortRound : kRound,
+                     [&] { return !tasks_.empty() || !read_out_.empty() || refresh_; });
       tasks.swap(tasks_);
       read_out.swap(read_out_);
       reads = reads_ || !read_out.empty();
@@ -160,8 +164,13 @@ void TracingService::run(std::stop_token stop, std::string path, int pid, const 
       const auto more = reader.poll(*directory);
       if (!more || *more == 0) break;
     }
-    if (came && *came > 0)
+    is_shown = is_shown && (!came || *came == 0);
+    const bool is_due = !reader.isBusy() || !since_shown.isValid() || since_shown.elapsed() >= kShowMs;
+    if (!is_shown && (is_due || !read_out.empty())) {
+      is_shown = true;
+      since_shown.start();
       deliver([this, view = reader.view(), metadata = reader.metadata()] { Q_EMIT recordsRead(view, metadata); });
+    }
     for (auto& done : read_out) deliver(std::move(done));
     if (const auto text = reader.fullText(); text && !std::exchange(was_full, true))
       deliver([this, text = *text] { Q_EMIT isFull(text); });

@@ -95,11 +95,15 @@ BoundFilter::BoundFilter(const model::FilterExpr& filter, const EventFormat& eve
 // nullopt: the step asks for something else.
 std::optional<BoundFilter::IntegerTest> BoundFilter::integer_test(const Step& step) {
   const model::FilterPredicate& p = step.predicate;
-  const bool is_integer = step.field != nullptr && !p.is_string && !p.is_float &&
-                          step.field->kind == FieldKind::Number && !step.field->is_float && !step.field->is_hex;
-  if (!is_integer || p.bytes != step.field->item_bytes || !std::has_single_bit(p.bytes) || p.bytes > 8)
+  if (p.is_string || p.is_float || !std::has_single_bit(p.bytes) || p.bytes > 8) return std::nullopt;
+  IntegerTest test{.source = p.source, .bytes = p.bytes, .is_signed = p.is_signed};
+  if (step.field != nullptr) {
+    const bool is_integer = step.field->kind == FieldKind::Number && !step.field->is_float && !step.field->is_hex;
+    if (!is_integer || p.bytes != step.field->item_bytes) return std::nullopt;
+    test.offset = step.field->offset;
+  } else if (p.bytes != 4 || (p.source != model::FilterOperand::CommonPid && p.source != model::FilterOperand::Cpu)) {
     return std::nullopt;
-  IntegerTest test{.offset = step.field->offset, .bytes = p.bytes, .is_signed = p.is_signed};
+  }
   constexpr std::uint64_t kLast = ~0ull;
   const std::uint64_t value = p.is_signed ? p.value ^ kSignBit : p.value;
   const auto set = [&test](std::uint64_t low, std::uint64_t high, bool is_inside = true) {
@@ -139,31 +143,36 @@ std::uint64_t widened(std::span<const std::uint8_t> record, std::uint32_t offset
   return is_signed ? static_cast<std::uint64_t>(std::int64_t{static_cast<Signed>(number)}) : number;
 }
 
-bool BoundFilter::IntegerTest::holds(std::span<const std::uint8_t> record) const {
-  std::uint64_t number = 0;
+std::uint64_t BoundFilter::IntegerTest::number_in(std::span<const std::uint8_t> record) const {
   switch (bytes) {
     case 1:
-      number = widened<std::uint8_t, std::int8_t>(record, offset, is_signed);
-      break;
+      return widened<std::uint8_t, std::int8_t>(record, offset, is_signed);
     case 2:
-      number = widened<std::uint16_t, std::int16_t>(record, offset, is_signed);
-      break;
+      return widened<std::uint16_t, std::int16_t>(record, offset, is_signed);
     case 4:
-      number = widened<std::uint32_t, std::int32_t>(record, offset, is_signed);
-      break;
+      return widened<std::uint32_t, std::int32_t>(record, offset, is_signed);
     default:
-      number = widened<std::uint64_t, std::int64_t>(record, offset, is_signed);
+      return widened<std::uint64_t, std::int64_t>(record, offset, is_signed);
   }
+}
+
+bool BoundFilter::IntegerTest::holds(std::uint64_t number) const {
   if (is_mask) return (number & low) != 0;
   if (is_signed) number ^= kSignBit;
   return (number - low <= span) == is_inside;
 }
 
-bool BoundFilter::holds(std::span<const std::uint8_t> bytes) const {
+bool BoundFilter::holds(std::span<const std::uint8_t> bytes, std::int32_t pid, std::uint32_t cpu) const {
   std::uint32_t at = first_;
   while (at < integer_steps_.size()) {
     const IntegerStep& step = integer_steps_[at];
-    at = step.test.holds(bytes) ? step.on_true : step.on_false;
+    const IntegerTest& test = step.test;
+    const std::uint64_t of_task =
+        test.source == model::FilterOperand::CommonPid
+            ? test.is_signed ? static_cast<std::uint64_t>(std::int64_t{pid}) : static_cast<std::uint32_t>(pid)
+            : cpu;
+    const bool is_field = test.source == model::FilterOperand::RecordField;
+    at = test.holds(is_field ? test.number_in(bytes) : of_task) ? step.on_true : step.on_false;
   }
   return at == kHolds;
 }

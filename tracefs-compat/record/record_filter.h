@@ -20,19 +20,22 @@ class BoundFilter {
  public:
   BoundFilter(const model::FilterExpr& filter, const EventFormat& event);
   bool holds(const TypedRecord& record) const;
-  // Whether it asks only for integers of the record's fixed part; then the bytes are enough, and much faster.
+  // Whether it asks only for integers of the record's fixed part, its thread and its CPU; then these are enough, and
+  // much faster.
   bool is_of_integers() const { return is_of_integers_; }
-  bool holds(std::span<const std::uint8_t> bytes) const;
+  bool holds(std::span<const std::uint8_t> bytes, std::int32_t pid, std::uint32_t cpu) const;
 
  private:
   // A comparison of an integer, as a range: the number, its sign bit turned when it has one, minus `low`, is at most
   // `span`, or not. Of `&` `low` is the mask.
   struct IntegerTest {
+    model::FilterOperand source = model::FilterOperand::RecordField;  // or CommonPid, Cpu
     std::uint32_t offset = 0;
     std::uint8_t bytes = 8;
     bool is_signed = false, is_mask = false, is_inside = true;
     std::uint64_t low = 0, span = 0;
-    bool holds(std::span<const std::uint8_t> record) const;
+    bool holds(std::uint64_t number) const;
+    std::uint64_t number_in(std::span<const std::uint8_t> record) const;
   };
   // Steps run in order; a false one continues at `on_false`, a true one at `on_true`; kHolds and kFails end it.
   struct Step {
