@@ -105,13 +105,13 @@ record::Row EventRows::rowAt(int position) const {
   if (position < 0 || position >= row_count_) return record::kNoRow;
   const auto at = static_cast<std::size_t>(position);
   if (is_identity_) return static_cast<record::Row>(position);
-  return isInTime() ? (*kept_)[at] : ordered_[at];
+  return ordered_.empty() ? (*kept_)[at] : ordered_[at];
 }
 
 int EventRows::positionOf(record::Row row) const {
   if (row_count_ == 0) return -1;
   if (is_identity_) return static_cast<int>(std::min<record::Row>(row, static_cast<record::Row>(row_count_ - 1)));
-  if (isInTime()) return std::min(static_cast<int>(kept_->lower_bound(row)), row_count_ - 1);
+  if (ordered_.empty()) return std::min(static_cast<int>(kept_->lower_bound(row)), row_count_ - 1);
   const auto found = std::ranges::find(ordered_, row);
   return found == ordered_.end() ? -1 : static_cast<int>(found - ordered_.begin());
 }

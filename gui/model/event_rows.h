@@ -83,7 +83,7 @@ class EventRows : public QAbstractTableModel {
   mutable std::shared_ptr<const record::Metadata> details_metadata_;
   std::shared_ptr<const TraceFilter> filter_;
   std::shared_ptr<const record::RowSubset> kept_;
-  std::vector<record::Row> ordered_;  // when not in the order of time
+  std::vector<record::Row> ordered_;  // when not in the order of time; while a worker sorts, as it was before
   bool is_identity_ = true;
   record::Row scanned_ = 0;  // how many rows the filter has seen
   int row_count_ = 0;

@@ -86,7 +86,11 @@ TEST_F(GuiKept, OfATraceThatGrowsMoreIsLeftInEveryOrder) {
   EXPECT_EQ(rows.rowCount(), 67);
   // Ordered otherwise the table stays as it was ordered; the timeline goes on.
   rows.sortBy({{EventRows::FixedColumns, Qt::DescendingOrder}});
+  EXPECT_EQ(rows.rowAt(66), 198u);  // until the worker has sorted them the table is as it was
+  EXPECT_EQ(rows.positionOf(198), 66);
   ASSERT_TRUE(settle(rows));
+  EXPECT_EQ(rows.rowAt(0), 198u);
+  EXPECT_EQ(rows.positionOf(198), 0);
   document.showLive(trace(300, format_), nullptr);
   ASSERT_TRUE(settle(rows));
   EXPECT_EQ(rows.rowCount(), 67);
