@@ -372,6 +372,36 @@ class Listed(Traced):
 OBJECTS = ("item", "clerk", "local", "first", "second", "name", "note", "counts", "sizes", "text", "a", "b", "best", "__a", "__n", "__s")
 
 
+class Completed(unittest.TestCase):
+    """What a shell offers behind what is typed, before the program is started."""
+
+    def offered(self, typed, program="lines0"):
+        before = f"kevtrace run -e '{typed}"
+        done = subprocess.run([KEVTRACE, "completion", "--before", before, "--behind", f"' -- {os.path.join(PROGRAMS, program)}"],
+                              capture_output=True, text=True, timeout=60)
+        return dict(line.split("\t", 1) if "\t" in line else (line, "") for line in done.stdout.splitlines())
+
+    def test_files_lines_and_what_can_be_read_there(self):
+        self.assertEqual(self.offered("p:a lines0:li"), {"p:a lines0:lines.c:": "lines of the file"})
+        area = line_of("lines.c", "area")
+        lines = self.offered(f"p:a lines0:lines.c:{area}")
+        self.assertIn(f"p:a lines0:lines.c:{area}", lines)
+        for word in ("s", "scale", "width", "height", "area"):
+            self.assertIn(word, lines[f"p:a lines0:lines.c:{area}"].split())
+        all_lines = self.offered("p:a lines0:lines.c:")
+        self.assertEqual(sorted(all_lines, key=lambda text: int(text.rsplit(":", 1)[1])), list(all_lines))
+        self.assertEqual(self.offered(f"p:a lines0:lines.c:{area} wi"), {f"p:a lines0:lines.c:{area} width": "int"})
+        self.assertEqual(self.offered("p:a lines0:no_such.c:1"), {})
+
+    def test_each_that_is_offered_can_be_probed(self):
+        offered = list(self.offered("p:a lines0:lines.c:8"))
+        self.assertTrue(offered)
+        words = [word for i, one in enumerate(offered) for word in ("-e", one.replace("p:a ", f"p:a{i} ") + " $vars")]
+        done = subprocess.run([KEVTRACE, "run", "-q", "-o", "/dev/null", "-f", "text", *words, "--", os.path.join(PROGRAMS, "lines0"), str(ROUNDS)],
+                              capture_output=True, text=True, timeout=120)
+        self.assertEqual(done.returncode, 0, done.stderr)
+
+
 class BesidePerf(Traced):
     """`perf probe -D` says where it would put its uprobes, and reads variables by the same language."""
 
