@@ -34,6 +34,7 @@ constexpr std::uint64_t kKernelAddresses = 0xffff'8000'0000'0000;  // x86-64: th
 }  // namespace
 
 Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
+  is_busy_ = false;
   if (is_full_) return 0;
   if (!knows_clock_) learnClock(directory);
   if (cpus_.empty()) {
@@ -42,7 +43,6 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
     for (const tree::DirectoryEntry& cpu : *cpus)
       if (cpu.name.starts_with("cpu")) cpus_.push_back(cpu.name);
   }
-  is_busy_ = false;
   pending_ = {};
   bytes_.clear();
   std::optional<Error> failed;  // records read before the failure are still handed on

@@ -140,6 +140,7 @@ void TracingService::run(std::stop_token stop, std::string path, int pid, const 
   LiveReader reader(pid, room);
   QElapsedTimer since_state, since_shown;
   bool is_shown = true;  // all that was read
+  bool is_busy = false;
   bool has_failed = false, was_full = false;
   while (!stop.stop_requested()) {
     std::deque<std::function<void(tree::TracingDir&)>> tasks;
@@ -147,7 +148,7 @@ void TracingService::run(std::stop_token stop, std::string path, int pid, const 
     bool reads = true, refresh = false;
     {
       std::unique_lock lock(mutex_);
-      wake_.wait_for(lock, stop, reader.isBusy() ? kShortRound : kRound,
+      wake_.wait_for(lock, stop, is_busy ? kShortRound : kRound,
                      [&] { return !tasks_.empty() || !read_out_.empty() || refresh_; });
       tasks.swap(tasks_);
       read_out.swap(read_out_);
@@ -164,8 +165,9 @@ void TracingService::run(std::stop_token stop, std::string path, int pid, const 
       const auto more = reader.poll(*directory);
       if (!more || *more == 0) break;
     }
+    is_busy = reads && reader.isBusy();
     is_shown = is_shown && (!came || *came == 0);
-    const bool is_due = !reader.isBusy() || !since_shown.isValid() || since_shown.elapsed() >= kShowMs;
+    const bool is_due = !is_busy || !since_shown.isValid() || since_shown.elapsed() >= kShowMs;
     if (!is_shown && (is_due || !read_out.empty())) {
       is_shown = true;
       since_shown.start();
