@@ -33,7 +33,7 @@ namespace {
 // What is asked for: `area_of`, `shapes.c`, `shapes.c:30-50`.
 struct AskedLines {
   std::string_view source;
-  std::uint32_t from = 1, to = ~std::uint32_t{0};
+  std::uint32_t from = 0, to = ~std::uint32_t{0};
 };
 
 std::optional<std::uint32_t> number(std::string_view text) {

@@ -15,7 +15,7 @@
 namespace kevt::author {
 namespace {
 
-constexpr std::uint32_t kMostLine = 10'000'000;
+constexpr std::uint32_t kMostLine = 100'000;
 
 // nullopt: none is written.
 std::optional<std::uint32_t> number(std::string_view digits) {
@@ -81,7 +81,7 @@ std::vector<Suggestion> lines_for(const target::TargetEnv& env, const LineWord& 
     const auto listed = env.list_lines(wanted);
     if (!listed) break;
     add(*listed);
-    if (typed.digits.empty() || *begin == 0 || !listed->function.empty()) break;  // all lines were asked for
+    if (typed.digits.empty() || *begin == 0) break;  // no other number begins so
   }
   return out;
 }

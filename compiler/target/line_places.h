@@ -85,11 +85,11 @@ struct ListedSource {
   std::vector<ListedLine> lines;
 };
 
-// The lines of a function, or those from `from` to `to` of a source file.
+// Lines from `from` to `to` of a source file, or of a function, whose first line has the number 0.
 struct LinesWanted {
   std::string_view module;  // a program or library
   std::string_view source;  // as LineQuestion::source
-  std::uint32_t from = 1, to = ~std::uint32_t{0};
+  std::uint32_t from = 0, to = ~std::uint32_t{0};
   std::size_t most = ~std::size_t{0};  // of lines, the first ones
 };
 

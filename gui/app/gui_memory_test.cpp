@@ -77,7 +77,8 @@ TEST_F(GuiMemory, WithoutAPlaceForTheFileMoreMemoryIsTakenAndSaid) {
   window.openTrace(bigRecording());
   WAIT_FOR(window.document().state() == TraceDocument::State::Loaded);
   EXPECT_EQ(window.document().view().rows(), kRecords);
-  EXPECT_TRUE(window.problems().has("the records take more than 1 MB of memory: /proc/no-such-folder"));
+  EXPECT_TRUE(window.problems().has(
+      "more than the 1 MB that are set: they cannot be written into a file (/proc/no-such-folder"));
 }
 
 TEST_F(GuiMemory, ALiveTraceThatIsFullSaysSoAndKeepsWhatItHas) {

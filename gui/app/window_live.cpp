@@ -64,7 +64,7 @@ void MainWindow::connectLive() {
   connect(service_.get(), &TracingService::failed, this, [this](const QString& text) {
     problems_->set(tr("directory"), text, tr("is the process behind it gone? --tracefs DIR takes it up again"));
   });
-  connect(service_.get(), &TracingService::isFull, this, [this](const QString& text) {
+  connect(service_.get(), &TracingService::roomTold, this, [this](const QString& text) {
     problems_->set(tr("records"), text, tr("save what is there, then start the trace again"));
     problems_dock_->show();
     problems_dock_->raise();

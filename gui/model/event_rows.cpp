@@ -1,8 +1,8 @@
 // The trace as a table.
 //
-// Unfiltered, row i of the table is row i of the store and nothing is kept per row. With a filter or an order a worker
-// makes a list of rows; meanwhile the old list is shown. When a trace grows the filter only sees the new rows. Kept
-// rows are also listed by lane, since the timeline and the measurements show the same records.
+// Unfiltered, row i of the table is row i of the store and nothing is kept per row. A filter's rows are a RowSubset,
+// which the timeline and the measurements use as well; an order is a list of rows. A worker makes both; meanwhile the
+// table is as it was. When a trace grows the filter only sees the new rows.
 #include "gui/model/event_rows.h"
 
 #include <algorithm>
@@ -111,7 +111,8 @@ record::Row EventRows::rowAt(int position) const {
 int EventRows::positionOf(record::Row row) const {
   if (row_count_ == 0) return -1;
   if (is_identity_) return static_cast<int>(std::min<record::Row>(row, static_cast<record::Row>(row_count_ - 1)));
-  if (ordered_.empty()) return std::min(static_cast<int>(kept_->lower_bound(row)), row_count_ - 1);
+  if (ordered_.empty())
+    return static_cast<int>(std::min(kept_->lower_bound(row), static_cast<std::size_t>(row_count_ - 1)));
   const auto found = std::ranges::find(ordered_, row);
   return found == ordered_.end() ? -1 : static_cast<int>(found - ordered_.begin());
 }
@@ -228,15 +229,16 @@ bool EventRows::setFilter(const QString& text, FilterMistake& mistake) {
     filterFrom(0);
     return true;
   }
-  kept_.reset();
-  showInTime();
+  showInTime(nullptr);
   Q_EMIT keptChanged();
   return true;
 }
 
 // Shows all records, or all that the filter keeps, in the order of time.
-void EventRows::showInTime() {
+// Views ask for rows while the reset begins, so nothing changes before.
+void EventRows::showInTime(std::shared_ptr<const record::RowSubset> kept) {
   beginResetModel();
+  kept_ = std::move(kept);
   is_identity_ = kept_ == nullptr;
   ordered_.clear();
   const std::uint64_t rows = is_identity_ ? view_.rows() : kept_->size();
@@ -251,13 +253,13 @@ void EventRows::setTimeFormat(TimeFormat format) {
   Q_EMIT rowsChanged();
 }
 
-// The chunk that was still filling when the filter saw it is looked at again.
+// Of the chunk that was still filling only the records that are new are looked at.
 void EventRows::filterFrom(record::Row from) {
   const std::size_t first = from == 0 || view_.empty() ? 0 : view_.chunk_of(std::min(from, view_.rows() - 1));
   busy_ = jobs_.start(
       [view = view_, filter = filter_, before = from == 0 ? nullptr : kept_,
        first](const std::atomic<bool>& cancelled) -> std::shared_ptr<const record::RowSubset> {
-        auto parts = filter->parts(view, first, cancelled);
+        auto parts = filter->parts(view, first, before.get(), cancelled);
         return std::make_shared<record::RowSubset>(
             (before ? *before : record::RowSubset()).continued(first, std::move(parts)));
       },

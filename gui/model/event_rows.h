@@ -69,7 +69,7 @@ class EventRows : public QAbstractTableModel {
   void takeView();
   void filterFrom(record::Row from);
   void takeFiltered(record::Row from, record::Row to, std::shared_ptr<const record::RowSubset> kept);
-  void showInTime();
+  void showInTime(std::shared_ptr<const record::RowSubset> kept);
   void learnFields();
   QVariant fixedData(record::Row row, int column) const;
   QString detailsAt(int position) const;

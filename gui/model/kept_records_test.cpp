@@ -106,5 +106,46 @@ TEST_F(GuiKept, OfATraceThatGrowsMoreIsLeftInEveryOrder) {
   EXPECT_FALSE(rows.kept()->is_continued(*last));
 }
 
+// A thread that becomes another program has another name from then on; what was kept of it stays kept.
+TEST_F(GuiKept, WhatIsKeptStaysWhenItsTaskGetsAnotherName) {
+  TraceDocument document;
+  EventRows rows(document);
+  document.beginLive(QStringLiteral("test"));
+  record::StoreBuilder builder;
+  const auto add = [&](int count, const char* comm) {
+    const std::vector<std::uint8_t> bytes(20);
+    for (int i = 0; i < count; ++i)
+      builder.add({.event = &format_, .time_ns = builder.rows() * 100ull, .pid = 7, .comm = comm, .bytes = bytes});
+    document.showLive(builder.view(), nullptr);
+  };
+  add(100, "python3");
+  FilterMistake mistake;
+  ASSERT_TRUE(rows.setFilter(QStringLiteral("COMM == \"python3\""), mistake));
+  ASSERT_TRUE(settle(rows));
+  EXPECT_EQ(rows.rowCount(), 100);
+  const auto before = rows.kept();
+  add(50, "ls");
+  ASSERT_TRUE(settle(rows));
+  EXPECT_EQ(rows.rowCount(), 100);
+  EXPECT_TRUE(rows.kept()->is_continued(*before));
+  for (int i = 0; i < rows.rowCount(); ++i) ASSERT_EQ(rows.rowAt(i), static_cast<record::Row>(i));
+}
+
+// Views ask for the current row while a filter is taken away.
+TEST_F(GuiKept, RowsCanBeAskedForWhileAFilterGoes) {
+  TraceDocument document;
+  EventRows rows(document);
+  document.beginLive(QStringLiteral("test"));
+  document.showLive(trace(300, format_), nullptr);
+  FilterMistake mistake;
+  ASSERT_TRUE(rows.setFilter(QStringLiteral("common_pid == 9"), mistake));
+  ASSERT_TRUE(settle(rows));
+  std::vector<record::Row> asked;
+  QObject::connect(&rows, &QAbstractItemModel::modelAboutToBeReset, [&] { asked.push_back(rows.rowAt(5)); });
+  ASSERT_TRUE(rows.setFilter(QString(), mistake));
+  EXPECT_EQ(asked, (std::vector<record::Row>{17}));
+  EXPECT_EQ(rows.rowAt(5), 5u);
+}
+
 }  // namespace
 }  // namespace kevt::gui

@@ -24,8 +24,9 @@ class LiveReader {
   Result<std::size_t> poll(tree::TracingDir& directory);
   // Whether the last poll() found so much that a buffer would be full before the usual pause is over.
   bool isBusy() const { return is_busy_; }
-  // Set when no more records fit: poll() reads none from then on, and the buffers keep what they can.
-  std::optional<QString> fullText() const;
+  // What is to be said of the room for records; nullopt: nothing. When no more fit, poll() reads none from then on, and
+  // the buffers keep what they can.
+  std::optional<QString> roomText() const;
   record::StoreView view() { return builder_.view(); }
   std::shared_ptr<const record::Metadata> metadata();
   // To be called when an event may have been defined again under the same number: formats are read anew.

@@ -75,18 +75,18 @@ void EventRows::sort(int column, Qt::SortOrder order) { sortBy({{column, order}}
 void EventRows::sortBy(std::vector<SortColumn> columns) {
   if (busy_ || row_count_ == 0 || columns.empty()) return;
   order_ = std::move(columns);
-  if (isInTime()) return showInTime();
-  std::vector<record::Row> rows(kept_ ? kept_->size() : view_.rows());
-  std::iota(rows.begin(), rows.end(), record::Row{0});
-  if (kept_)
-    for (record::Row& row : rows) row = (*kept_)[row];
+  if (isInTime()) return showInTime(kept_);
   std::vector<std::string> fields;
   for (const SortColumn& one : order_)
     fields.push_back(one.column >= FixedColumns ? field_names_[static_cast<std::size_t>(one.column - FixedColumns)]
                                                 : "");
   busy_ = jobs_.start(
-      [view = view_, metadata = document_.metadata(), rows = std::move(rows), columns = order_,
+      [view = view_, metadata = document_.metadata(), kept = kept_, columns = order_,
        fields](const std::atomic<bool>& cancelled) {
+        std::vector<record::Row> rows(kept ? kept->size() : view.rows());
+        std::iota(rows.begin(), rows.end(), record::Row{0});
+        if (kept)
+          for (record::Row& row : rows) row = (*kept)[row];
         Cells cells(view, metadata);
         const std::size_t width = columns.size();
         std::vector<Cell> keys;

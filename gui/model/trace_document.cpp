@@ -61,9 +61,10 @@ QString fullText(const record::StoreBuilder& builder) {
 // What is said when records take more memory than was set.
 std::optional<QString> memoryText(const record::StoreBuilder& builder, const record::StoreRoom& room) {
   if (builder.file_problem().empty()) return std::nullopt;
-  return QObject::tr("the records take more than %1 MB of memory: %2")
-      .arg(room.memory_bytes >> 20)
-      .arg(fromUtf8(builder.file_problem()));
+  return QObject::
+      tr("the records are kept in memory, more than the %1 MB that are set: they cannot be written into a file (%2)")
+          .arg(room.memory_bytes >> 20)
+          .arg(fromUtf8(builder.file_problem()));
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 #include <QObject>
 #include <algorithm>
 #include <bit>
+#include <system_error>
 #include <thread>
 
 #include "compiler/sema/advice.h"
@@ -85,7 +86,8 @@ bool TraceFilter::keeps(const record::StoreView& view, record::Row row) const {
 }
 
 // Event by event, so that the records of one do the same one after another; what is kept is a bit each meanwhile.
-std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, const record::StoreChunk& chunk) const {
+std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, const record::StoreChunk& chunk,
+                                               const record::RowSubset::Part* before) const {
   std::vector<std::uint32_t> begin(chunk.rows());  // of each record's bytes
   std::uint32_t sum = 0;
   for (std::uint32_t row = 0; row < chunk.rows(); ++row) {
@@ -94,6 +96,7 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
   }
   std::vector<std::int32_t> pids;
   for (const std::uint32_t task : chunk.tasks) pids.push_back(view.names().tasks[task].pid);
+  const std::uint32_t seen = before ? before->seen : 0;
   std::vector<std::uint64_t> bits((chunk.rows() + 63) / 64);
   std::size_t count = 0;
   constexpr auto kAxis = static_cast<std::size_t>(record::Axis::Event);
@@ -107,13 +110,15 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
       return filter->holds(bytes, pids[chunk.task[row]], chunk.cpu_of(row));
     };
     for (const std::uint16_t row : chunk.order[kAxis].subspan(group.begin, group.end - group.begin)) {
+      if (row < seen) continue;
       const bool is_kept = holds(row);
       bits[row / 64] |= std::uint64_t{is_kept} << (row % 64);
       count += is_kept ? 1 : 0;
     }
   }
   std::vector<std::uint16_t> kept;
-  kept.reserve(count);
+  if (before) kept = before->places;
+  kept.reserve(kept.size() + count);
   for (std::size_t word = 0; word < bits.size(); ++word)
     for (std::uint64_t left = bits[word]; left != 0; left &= left - 1)
       kept.push_back(static_cast<std::uint16_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(left))));
@@ -121,22 +126,27 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
 }
 
 std::vector<std::shared_ptr<const record::RowSubset::Part>> TraceFilter::parts(
-    const record::StoreView& view, std::size_t first, const std::atomic<bool>& cancelled) const {
+    const record::StoreView& view, std::size_t first, const record::RowSubset* before,
+    const std::atomic<bool>& cancelled) const {
   const auto& chunks = view.chunks();
   std::vector<std::shared_ptr<const record::RowSubset::Part>> parts(chunks.size() - std::min(first, chunks.size()));
   std::atomic<std::size_t> next = 0;
   const auto work = [&] {
     for (std::size_t at = next++; at < parts.size() && !cancelled; at = next++)
-      parts[at] = record::RowSubset::part_of(*chunks[first + at], places(view, *chunks[first + at]));
+      parts[at] = record::RowSubset::part_of(
+          *chunks[first + at], places(view, *chunks[first + at], before ? before->part(first + at) : nullptr));
   };
   {
     std::vector<std::jthread> others;
     const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), parts.size());
-    for (std::size_t i = 1; i < threads; ++i)
-      others.emplace_back([&] {
-        yieldToTheWindow();
-        work();
-      });
+    try {
+      for (std::size_t i = 1; i < threads; ++i)
+        others.emplace_back([&] {
+          yieldToTheWindow();
+          work();
+        });
+    } catch (const std::system_error&) {  // no more threads: those that are there do it
+    }
     work();
   }
   parts.erase(std::ranges::find(parts, nullptr), parts.end());

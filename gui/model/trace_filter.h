@@ -27,8 +27,10 @@ class TraceFilter {
   // An empty text keeps everything. After a mistake returns nullptr, and `mistake` says what is wrong.
   static std::shared_ptr<const TraceFilter> compile(const QString& text, const record::StoreNames& names,
                                                     FilterMistake& mistake);
-  // What is kept of the view's chunks from `first` on, on all CPUs; of fewer chunks if cancelled.
+  // What is kept of the view's chunks from `first` on, on all CPUs; of fewer chunks if cancelled. `before`, or nullptr:
+  // what was kept already; its records are not looked at again, since a task's name may have changed.
   std::vector<std::shared_ptr<const record::RowSubset::Part>> parts(const record::StoreView& view, std::size_t first,
+                                                                    const record::RowSubset* before,
                                                                     const std::atomic<bool>& cancelled) const;
   bool keeps(const record::StoreView& view, record::Row row) const;
   const QString& text() const { return text_; }
@@ -36,7 +38,8 @@ class TraceFilter {
   std::size_t events() const { return by_event_.size(); }
 
  private:
-  std::vector<std::uint16_t> places(const record::StoreView& view, const record::StoreChunk& chunk) const;
+  std::vector<std::uint16_t> places(const record::StoreView& view, const record::StoreChunk& chunk,
+                                    const record::RowSubset::Part* before) const;
 
   struct Event {
     bool is_kept = false;

@@ -141,7 +141,8 @@ void TracingService::run(std::stop_token stop, std::string path, int pid, const 
   QElapsedTimer since_state, since_shown;
   bool is_shown = true;  // all that was read
   bool is_busy = false;
-  bool has_failed = false, was_full = false;
+  bool has_failed = false;
+  QString told_of_room;
   while (!stop.stop_requested()) {
     std::deque<std::function<void(tree::TracingDir&)>> tasks;
     std::vector<std::function<void()>> read_out;
@@ -174,8 +175,8 @@ void TracingService::run(std::stop_token stop, std::string path, int pid, const 
       deliver([this, view = reader.view(), metadata = reader.metadata()] { Q_EMIT recordsRead(view, metadata); });
     }
     for (auto& done : read_out) deliver(std::move(done));
-    if (const auto text = reader.fullText(); text && !std::exchange(was_full, true))
-      deliver([this, text = *text] { Q_EMIT isFull(text); });
+    if (const auto text = reader.roomText(); text && std::exchange(told_of_room, *text) != *text)
+      deliver([this, text = *text] { Q_EMIT roomTold(text); });
     if (!came && !has_failed)
       deliver([this, text = QString::fromStdString(came.error().message())] { Q_EMIT failed(text); });
     has_failed = !came;

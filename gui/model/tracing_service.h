@@ -63,8 +63,8 @@ class TracingService : public QObject {
   void stateRead(const kevt::gui::LiveState& state);
   void recordsRead(const kevt::record::StoreView& view, std::shared_ptr<const kevt::record::Metadata> metadata);
   void written(const kevt::gui::FileWrite& write);
-  void failed(const QString& text);  // the directory is gone
-  void isFull(const QString& text);  // no more records are read: they do not fit
+  void failed(const QString& text);    // the directory is gone
+  void roomTold(const QString& text);  // records do not fit into the memory that is set, or do not fit at all
 
  private:
   void run(std::stop_token stop, std::string directory, int pid, const record::StoreRoom& room);

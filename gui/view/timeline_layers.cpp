@@ -78,7 +78,7 @@ void TimelineView::setFlags(std::vector<Flag> flags) {
 }
 
 void TimelineView::addFound(const QString& text, const std::vector<record::Row>& rows) {
-  wishes_.found.push_back({++found_lanes_, text, std::make_shared<const record::RowSubset>(view_, rows)});
+  wishes_.found.push_back({++found_lanes_, text, std::make_shared<const record::RowSubset>(document_.view(), rows)});
   wishesChanged();
 }
 

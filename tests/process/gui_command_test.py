@@ -70,7 +70,6 @@ class GuiCommand(unittest.TestCase):
         os.remove(self.picture)
         self.assert_drawn(self.gui(f"--screenshot={self.picture}"))
 
-    @unittest.skipUnless(WESTON, "weston is not installed")
     def test_memory_for_records_is_a_number_and_may_be_none(self):
         self.assert_drawn(self.gui("--memory", "0", "--screenshot", self.picture, self.recording()))
         for wrong in ("much", "-1", "99999999"):
@@ -78,6 +77,7 @@ class GuiCommand(unittest.TestCase):
             self.assertEqual(done.returncode, 1)
             self.assertIn(f"--memory: a number of megabytes, not {wrong}", done.stderr)
 
+    @unittest.skipUnless(WESTON, "weston is not installed")
     def test_a_window_on_wayland(self):
         version = int(re.search(r"(\d+)\.", subprocess.run([WESTON, "--version"], capture_output=True, text=True).stdout)[1])
         with open(self.path("weston.log"), "wb") as log:

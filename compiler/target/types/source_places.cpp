@@ -268,9 +268,9 @@ std::expected<FileLine, LookupError> SourcePlaces::State::line_meant(const ElfIm
   if (functions.empty()) add_aliased(image, source, functions);
   if (functions.empty()) {
     for (const IndexedFunction& function : index->functions()) near.consider(function.name, "");
-    std::vector<std::string> names(begun.begin(), begun.end());
-    for (std::string& name : near.best())
-      if (!begun.contains(name)) names.push_back(std::move(name));
+    std::vector<std::string> names = near.best();
+    for (const std::string& name : begun)
+      if (std::ranges::find(names, name) == names.end()) names.push_back(name);
     return std::unexpected(LookupError{LookupFailure::NotFound, std::move(names)});
   }
   if (functions.size() == 1) {
@@ -383,8 +383,10 @@ std::expected<ListedSource, LookupError> SourcePlaces::list(const ElfImage& imag
   auto [from, to] = std::pair(wanted.from, wanted.to);
   if (first->second != 0) {  // a function: up to the next one of the file
     listed.function = wanted.source;
-    from = first->second;
-    to = state_->last_line_of(first->first, from);
+    const std::uint32_t last = state_->last_line_of(first->first, first->second);
+    const std::uint32_t length = last - first->second;
+    from = first->second + std::min(from, length + 1);
+    to = first->second + std::min(to, length);
   }
   std::set<std::uint32_t> lines;
   for (const Dwarf_Die& die : state_->units_with(first->first))

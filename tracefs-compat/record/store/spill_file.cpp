@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/statvfs.h>
 #include <unistd.h>
 
@@ -33,7 +34,7 @@ Result<std::unique_ptr<SpillFile>> SpillFile::create(const std::string& folder) 
   if (!file && (errno == EOPNOTSUPP || errno == EISDIR)) {  // the file system has no O_TMPFILE
     std::string name = folder + "/kevtrace-XXXXXX";
     file = UniqueFd(mkostemp(name.data(), O_CLOEXEC));
-    if (file) unlink(name.c_str());
+    if (file && unlink(name.c_str()) != 0) return std::unexpected(Error::from_errno(name));
   }
   if (!file) return std::unexpected(Error::from_errno(folder));
   return std::unique_ptr<SpillFile>(new SpillFile(std::move(file), folder));
@@ -46,7 +47,7 @@ Result<void> SpillFile::map_more(std::uint64_t bytes) {
   if (disk.f_bavail * disk.f_frsize < size + kLeftFree)
     return std::unexpected(Error(fmt::format("{}: less than {} MB are free", folder_, (size + kLeftFree) >> 20)));
   const std::uint64_t begin = (end_ + kSegment - 1) / kSegment * kSegment;
-  void* const at = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, file_.get(), static_cast<off_t>(begin));
+  void* const at = mmap(nullptr, size, PROT_READ, MAP_SHARED, file_.get(), static_cast<off_t>(begin));
   if (at == MAP_FAILED) return std::unexpected(Error::from_errno(folder_));
   segment_ = {static_cast<std::byte*>(at), [size](std::byte* mapped) { munmap(mapped, size); }};
   segment_begin_ = end_ = begin;
@@ -54,12 +55,11 @@ Result<void> SpillFile::map_more(std::uint64_t bytes) {
   return {};
 }
 
-Result<std::shared_ptr<std::byte>> SpillFile::add(std::span<const std::byte> bytes) {
-  std::uint64_t at = (end_ + kAlign - 1) / kAlign * kAlign;
-  if (!segment_ || at + bytes.size() > segment_end_) {
-    KEVT_TRY(map_more(bytes.size()));
-    at = end_;
-  }
+// A process whose files may not grow so far would be ended by SIGXFSZ.
+Result<void> SpillFile::write(std::uint64_t at, std::span<const std::byte> bytes) {
+  rlimit most = {};
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && at + bytes.size() > most.rlim_cur)
+    return std::unexpected(Error(folder_ + ": a file of this process may not grow so far (ulimit -f)"));
   for (std::size_t written = 0; written < bytes.size();) {
     const ssize_t wrote =
         pwrite(file_.get(), bytes.data() + written, bytes.size() - written, static_cast<off_t>(at + written));
@@ -68,8 +68,18 @@ Result<std::shared_ptr<std::byte>> SpillFile::add(std::span<const std::byte> byt
     if (wrote == 0) return std::unexpected(Error(folder_ + ": nothing can be written"));
     written += static_cast<std::size_t>(wrote);
   }
+  return {};
+}
+
+Result<SpillFile::Place> SpillFile::add(std::span<const std::byte> bytes) {
+  std::uint64_t at = (end_ + kAlign - 1) / kAlign * kAlign;
+  if (!segment_ || at + bytes.size() > segment_end_) {
+    KEVT_TRY(map_more(bytes.size()));
+    at = end_;
+  }
+  KEVT_TRY(write(at, bytes));
   end_ = at + bytes.size();
-  return std::shared_ptr<std::byte>(segment_, segment_.get() + (at - segment_begin_));
+  return Place{at, std::shared_ptr<std::byte>(segment_, segment_.get() + (at - segment_begin_))};
 }
 
 }  // namespace kevt::record

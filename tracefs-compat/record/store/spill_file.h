@@ -14,7 +14,7 @@ namespace kevt::record {
 
 class SpillFile {
  public:
-  // Bytes of the file system that are left to others: nothing is written below that.
+  // Bytes of the file system that are left to others; looked at once for each 256 MB.
   static constexpr std::uint64_t kLeftFree = std::uint64_t{1} << 30;
 
   // A file that only this process knows, in the folder. It is gone when the process is, however that ends.
@@ -22,9 +22,15 @@ class SpillFile {
   // $TMPDIR, or else /var/tmp, which is on a disk where /tmp may be in memory (file-hierarchy(7)).
   static std::string usual_folder();
 
-  // Writes the bytes and gives them back mapped, readable and writable, at a multiple of 64. They stay as long as
-  // somebody has them, also without this object. Error: there is no room, and nothing has changed.
-  Result<std::shared_ptr<std::byte>> add(std::span<const std::byte> bytes);
+  struct Place {
+    std::uint64_t at = 0;               // byte of the file
+    std::shared_ptr<std::byte> mapped;  // only to be read
+  };
+  // Writes the bytes and gives them back mapped, at a multiple of 64. They stay as long as somebody has them, also
+  // without this object. Error: there is no room, and nothing has changed.
+  Result<Place> add(std::span<const std::byte> bytes);
+  // Writes over bytes that were added; their mapping shows it.
+  Result<void> write(std::uint64_t at, std::span<const std::byte> bytes);
   std::uint64_t bytes() const { return end_; }
 
  private:

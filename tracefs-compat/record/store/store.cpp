@@ -21,7 +21,8 @@
 namespace kevt::record {
 namespace {
 
-constexpr std::uint64_t kTaskBytes = 256;  // of a task: its name, its stack of open slices, its places in tables
+constexpr std::size_t kSealsUntilNextTry = 64;  // after the file could not be written
+constexpr std::uint64_t kTaskBytes = 256;       // of a task: its name, its stack of open slices, its places in tables
 
 // The element, which is made when it is not there.
 template <typename T>
@@ -166,7 +167,12 @@ std::uint64_t StoreBuilder::time_ns(Row row) {
 void StoreBuilder::set_match(Row row, Row other) {
   if (row >= open_.first_row()) return open_.set_match(row - open_.first_row(), other);
   StoreChunk& chunk = sealed_chunk_of(row);
-  std::atomic_ref(chunk.match[row - chunk.first_row]).store(other, std::memory_order_relaxed);
+  Row& place = chunk.match[row - chunk.first_row];
+  if (!chunk.is_in_file) return std::atomic_ref(place).store(other, std::memory_order_relaxed);
+  // Not through the mapping: that could need new blocks, and end the process where there are none.
+  const auto behind = static_cast<std::uint64_t>(reinterpret_cast<const std::byte*>(&place) - chunk.block.get());
+  if (auto written = file_->write(chunk.file_at + behind, std::as_bytes(std::span(&other, 1))); !written)
+    file_problem_ = written.error().message();
 }
 
 void StoreBuilder::pair(const EventState& event, const SlicePairs::Step& step) {
@@ -189,6 +195,7 @@ void StoreBuilder::seal() {
   sealed_.push_back(open_.freeze([this](Row row) { return time_ns(row); }));
   sealed_bytes_ += sealed_.back()->index_bytes() + sealed_.back()->payload.size();
   open_.start(next);
+  if (!file_problem_.empty() && sealed_.size() % kSealsUntilNextTry == 0) file_problem_.clear();
   while (in_file_ < sealed_.size() && bytes_in_memory() > room_.memory_bytes && file_problem_.empty()) move_to_file();
 }
 
@@ -209,7 +216,8 @@ void StoreBuilder::move_to_file() {
     return;
   }
   auto moved = std::make_shared<StoreChunk>(*oldest);
-  moved->lay_out(*std::move(block));
+  moved->file_at = block->at;
+  moved->lay_out(std::move(block->mapped));
   moved->is_in_file = true;
   sealed_bytes_ -= bytes;
   oldest = std::move(moved);

@@ -69,7 +69,8 @@ struct StoreChunk {
   std::span<std::uint8_t> cpu;  // into cpus
   std::span<std::uint8_t> payload;
   std::shared_ptr<std::byte> block;
-  bool is_in_file = false;
+  bool is_in_file = false;    // then the block is only to be read
+  std::uint64_t file_at = 0;  // byte of the file at which the block begins
 
   static std::size_t block_bytes(const Shape& shape);
   // The columns are those of the block, which has block_bytes(shape).
