@@ -30,7 +30,7 @@ namespace kevt::cli {
 
 namespace {
 
-// What is asked for: `area_of`, `shapes.c`, `shapes.c:30-50`.
+// What is asked for: `area_of`, `area_of:0-3`, `shapes.c`, `shapes.c:30-50`.
 struct AskedLines {
   std::string_view source;
   std::uint32_t from = 0, to = ~std::uint32_t{0};

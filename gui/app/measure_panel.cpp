@@ -7,7 +7,6 @@
 #include <QTreeWidget>
 #include <QVBoxLayout>
 #include <algorithm>
-#include <map>
 
 #include "gui/model/row_text.h"
 #include "gui/model/trace_document.h"

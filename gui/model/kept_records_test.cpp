@@ -20,27 +20,29 @@ class GuiKept : public ModelTest {
     auto format = record::parse_format("kprobes", kFormat);
     ASSERT_TRUE(format);
     format_ = *std::move(format);
+    document_.beginLive(QStringLiteral("test"));
   }
-  static bool settle(const EventRows& rows) {
-    return QTest::qWaitFor([&] { return !rows.isBusy(); }, kFilterPatienceMs);
+  bool settle() {
+    return QTest::qWaitFor([&] { return !rows_.isBusy(); }, kFilterPatienceMs);
+  }
+  bool filter(const QString& text) {
+    FilterMistake mistake;
+    return rows_.setFilter(text, mistake) && settle();
   }
   record::EventFormat format_;
+  TraceDocument document_;
+  EventRows rows_{document_};
 };
 
 TEST_F(GuiKept, LanesShowAndCountWhatTheFilterLeaves) {
-  TraceDocument document;
-  EventRows rows(document);
-  document.beginLive(QStringLiteral("test"));
-  document.showLive(trace(300, format_), nullptr);
-  FilterMistake mistake;
-  ASSERT_TRUE(rows.setFilter(QStringLiteral("count >= 1000 && common_pid != 8"), mistake));
-  ASSERT_TRUE(settle(rows));
-  const record::StoreView& view = document.view();
-  ASSERT_TRUE(rows.kept());
-  EXPECT_EQ(rows.rowCount(), 133);  // rows 100 to 299 without pid 8's 67
-  EXPECT_EQ(rows.kept()->size(), 133u);
+  document_.showLive(trace(300, format_), nullptr);
+  ASSERT_TRUE(filter(QStringLiteral("count >= 1000 && common_pid != 8")));
+  const record::StoreView& view = document_.view();
+  ASSERT_TRUE(rows_.kept());
+  EXPECT_EQ(rows_.rowCount(), 133);  // rows 100 to 299 without pid 8's 67
+  EXPECT_EQ(rows_.kept()->size(), 133u);
   std::map<QString, std::uint64_t> counts;
-  for (const Lane& lane : lanesOf(view, {}, rows.kept()))
+  for (const Lane& lane : lanesOf(view, {}, rows_.kept()))
     if (lane.kind != Lane::Kind::Group)
       counts[lane.name(view.names())] = record::count_lane(view, lane.key(), 0, ~0ull);
   const std::map<QString, std::uint64_t> expected = {{QStringLiteral("cpu:0"), 66},
@@ -50,101 +52,85 @@ TEST_F(GuiKept, LanesShowAndCountWhatTheFilterLeaves) {
                                                      {QStringLiteral("event:kprobes/open"), 133}};
   EXPECT_EQ(counts, expected);  // task 8 is left out
   std::vector<std::uint32_t> pixels(30);
-  record::count_by_pixel(view, {.only = rows.kept().get()}, {view.first_ns(), 0, 1000, 30}, pixels);
+  record::count_by_pixel(view, {.only = rows_.kept().get()}, {view.first_ns(), 0, 1000, 30}, pixels);
   for (std::size_t x = 0; x < pixels.size(); ++x) EXPECT_NEAR(pixels[x], x < 10 ? 0 : 6.7, 1) << x;
 
   // A plot has the same values.
   LanePrefs wishes;
   wishes.fields.emplace_back(QStringLiteral("kprobes/open"), QStringLiteral("count"));
   const std::atomic<bool> goes_on = false;
-  for (const Lane& lane : lanesOf(view, wishes, rows.kept())) {
+  for (const Lane& lane : lanesOf(view, wishes, rows_.kept())) {
     if (lane.kind != Lane::Kind::Field) continue;
     const record::FieldPyramid values(view, lane.id, "count", goes_on, plottedRows(lane));
     EXPECT_EQ(values.size(), 133u);
     EXPECT_EQ(values.whole().least, 1010);
   }
-  ASSERT_TRUE(rows.setFilter(QString(), mistake));
-  EXPECT_FALSE(rows.kept());
-  EXPECT_EQ(rows.rowCount(), 300);
+  ASSERT_TRUE(filter(QString()));
+  EXPECT_FALSE(rows_.kept());
+  EXPECT_EQ(rows_.rowCount(), 300);
 }
 
 TEST_F(GuiKept, OfATraceThatGrowsMoreIsLeftInEveryOrder) {
-  TraceDocument document;
-  EventRows rows(document);
-  document.beginLive(QStringLiteral("test"));
-  document.showLive(trace(100, format_), nullptr);
-  FilterMistake mistake;
-  ASSERT_TRUE(rows.setFilter(QStringLiteral("common_pid == 7"), mistake));
-  ASSERT_TRUE(settle(rows));
-  const auto before = rows.kept();
+  document_.showLive(trace(100, format_), nullptr);
+  ASSERT_TRUE(filter(QStringLiteral("common_pid == 7")));
+  const auto before = rows_.kept();
   EXPECT_EQ(before->size(), 34u);
-  document.showLive(trace(200, format_), nullptr);
-  ASSERT_TRUE(settle(rows));
-  EXPECT_EQ(rows.kept()->size(), 67u);
-  EXPECT_TRUE(rows.kept()->is_continued(*before));
+  document_.showLive(trace(200, format_), nullptr);
+  ASSERT_TRUE(settle());
+  EXPECT_EQ(rows_.kept()->size(), 67u);
+  EXPECT_TRUE(rows_.kept()->is_continued(*before));
   EXPECT_EQ(before->size(), 34u);
-  EXPECT_EQ(rows.rowCount(), 67);
+  EXPECT_EQ(rows_.rowCount(), 67);
   // Ordered otherwise the table stays as it was ordered; the timeline goes on.
-  rows.sortBy({{EventRows::FixedColumns, Qt::DescendingOrder}});
-  EXPECT_EQ(rows.rowAt(66), 198u);  // until the worker has sorted them the table is as it was
-  EXPECT_EQ(rows.positionOf(198), 66);
-  ASSERT_TRUE(settle(rows));
-  EXPECT_EQ(rows.rowAt(0), 198u);
-  EXPECT_EQ(rows.positionOf(198), 0);
-  document.showLive(trace(300, format_), nullptr);
-  ASSERT_TRUE(settle(rows));
-  EXPECT_EQ(rows.rowCount(), 67);
-  EXPECT_EQ(rows.kept()->size(), 100u);
-  rows.sortBy({{EventRows::Number, Qt::AscendingOrder}});
-  ASSERT_TRUE(settle(rows));
-  EXPECT_EQ(rows.rowCount(), 100);
-  EXPECT_EQ(rows.rowAt(99), 297u);
+  rows_.sortBy({{EventRows::FixedColumns, Qt::DescendingOrder}});
+  EXPECT_EQ(rows_.rowAt(66), 198u);  // until the worker has sorted them the table is as it was
+  EXPECT_EQ(rows_.positionOf(198), 66);
+  ASSERT_TRUE(settle());
+  EXPECT_EQ(rows_.rowAt(0), 198u);
+  EXPECT_EQ(rows_.positionOf(198), 0);
+  document_.showLive(trace(300, format_), nullptr);
+  ASSERT_TRUE(settle());
+  EXPECT_EQ(rows_.rowCount(), 67);
+  EXPECT_EQ(rows_.kept()->size(), 100u);
+  rows_.sortBy({{EventRows::Number, Qt::AscendingOrder}});
+  ASSERT_TRUE(settle());
+  EXPECT_EQ(rows_.rowCount(), 100);
+  EXPECT_EQ(rows_.rowAt(99), 297u);
   // Another filter is another thing, even with the same records.
-  const auto last = rows.kept();
-  ASSERT_TRUE(rows.setFilter(QStringLiteral("common_pid == 7 || common_pid == 7"), mistake));
-  ASSERT_TRUE(settle(rows));
-  EXPECT_FALSE(rows.kept()->is_continued(*last));
+  const auto last = rows_.kept();
+  ASSERT_TRUE(filter(QStringLiteral("common_pid == 7 || common_pid == 7")));
+  EXPECT_FALSE(rows_.kept()->is_continued(*last));
 }
 
 // A thread that becomes another program has another name from then on; what was kept of it stays kept.
 TEST_F(GuiKept, WhatIsKeptStaysWhenItsTaskGetsAnotherName) {
-  TraceDocument document;
-  EventRows rows(document);
-  document.beginLive(QStringLiteral("test"));
   record::StoreBuilder builder;
   const auto add = [&](int count, const char* comm) {
     const std::vector<std::uint8_t> bytes(20);
     for (int i = 0; i < count; ++i)
       builder.add({.event = &format_, .time_ns = builder.rows() * 100ull, .pid = 7, .comm = comm, .bytes = bytes});
-    document.showLive(builder.view(), nullptr);
+    document_.showLive(builder.view(), nullptr);
   };
   add(100, "python3");
-  FilterMistake mistake;
-  ASSERT_TRUE(rows.setFilter(QStringLiteral("COMM == \"python3\""), mistake));
-  ASSERT_TRUE(settle(rows));
-  EXPECT_EQ(rows.rowCount(), 100);
-  const auto before = rows.kept();
+  ASSERT_TRUE(filter(QStringLiteral("COMM == \"python3\"")));
+  EXPECT_EQ(rows_.rowCount(), 100);
+  const auto before = rows_.kept();
   add(50, "ls");
-  ASSERT_TRUE(settle(rows));
-  EXPECT_EQ(rows.rowCount(), 100);
-  EXPECT_TRUE(rows.kept()->is_continued(*before));
-  for (int i = 0; i < rows.rowCount(); ++i) ASSERT_EQ(rows.rowAt(i), static_cast<record::Row>(i));
+  ASSERT_TRUE(settle());
+  EXPECT_EQ(rows_.rowCount(), 100);
+  EXPECT_TRUE(rows_.kept()->is_continued(*before));
+  for (int i = 0; i < rows_.rowCount(); ++i) ASSERT_EQ(rows_.rowAt(i), static_cast<record::Row>(i));
 }
 
 // Views ask for the current row while a filter is taken away.
 TEST_F(GuiKept, RowsCanBeAskedForWhileAFilterGoes) {
-  TraceDocument document;
-  EventRows rows(document);
-  document.beginLive(QStringLiteral("test"));
-  document.showLive(trace(300, format_), nullptr);
-  FilterMistake mistake;
-  ASSERT_TRUE(rows.setFilter(QStringLiteral("common_pid == 9"), mistake));
-  ASSERT_TRUE(settle(rows));
+  document_.showLive(trace(300, format_), nullptr);
+  ASSERT_TRUE(filter(QStringLiteral("common_pid == 9")));
   std::vector<record::Row> asked;
-  QObject::connect(&rows, &QAbstractItemModel::modelAboutToBeReset, [&] { asked.push_back(rows.rowAt(5)); });
-  ASSERT_TRUE(rows.setFilter(QString(), mistake));
+  QObject::connect(&rows_, &QAbstractItemModel::modelAboutToBeReset, [&] { asked.push_back(rows_.rowAt(5)); });
+  ASSERT_TRUE(filter(QString()));
   EXPECT_EQ(asked, (std::vector<record::Row>{17}));
-  EXPECT_EQ(rows.rowAt(5), 5u);
+  EXPECT_EQ(rows_.rowAt(5), 5u);
 }
 
 }  // namespace

@@ -4,9 +4,7 @@
 
 #include <QString>
 #include <cstdint>
-#include <functional>
 #include <memory>
-#include <optional>
 #include <vector>
 
 #include "tracefs-compat/record/store/row_subset.h"

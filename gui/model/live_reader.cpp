@@ -17,7 +17,7 @@
 #include <sstream>
 
 #include "compiler/layout/ring_page.h"
-#include "gui/model/text_forms.h"
+#include "gui/model/room_text.h"
 #include "tracefs-compat/record/print/trace_line.h"
 
 namespace kevt::gui {
@@ -79,15 +79,7 @@ Result<std::size_t> LiveReader::poll(tree::TracingDir& directory) {
   return taken;
 }
 
-std::optional<QString> LiveReader::roomText() const {
-  if (!is_full_ && builder_.file_problem().empty()) return std::nullopt;
-  if (!is_full_)
-    return QObject::tr("the records are kept in memory, more than is set: they cannot be written into a file (%1)")
-        .arg(fromUtf8(builder_.file_problem()));
-  const QString text = QObject::tr("no more records are read: %1 are kept, and more do not fit").arg(builder_.rows());
-  const QString why = fromUtf8(builder_.file_problem());
-  return why.isEmpty() ? text : text + QStringLiteral(" (%1)").arg(why);
-}
+std::optional<QString> LiveReader::roomText() const { return gui::roomText(builder_, is_full_); }
 
 // The offset to the wall clock is known only for clocks that this program can read, too.
 void LiveReader::learnClock(tree::TracingDir& directory) {

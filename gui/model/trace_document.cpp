@@ -12,6 +12,7 @@
 #include <algorithm>
 
 #include "gui/model/job.h"
+#include "gui/model/room_text.h"
 #include "gui/model/row_text.h"
 #include "gui/model/text_forms.h"
 #include "tracefs-compat/fleet/address.h"
@@ -49,22 +50,6 @@ QStringList strings(const std::vector<std::string>& texts, bool is_last) {
 std::uint64_t halfOfMemory() {
   const long pages = sysconf(_SC_PHYS_PAGES), bytes = sysconf(_SC_PAGESIZE);
   return pages <= 0 || bytes <= 0 ? ~0ull : static_cast<std::uint64_t>(pages) * static_cast<std::uint64_t>(bytes) / 2;
-}
-
-// What is said of a store that takes no more.
-QString fullText(const record::StoreBuilder& builder) {
-  const QString why =
-      builder.file_problem().empty() ? QString() : QStringLiteral(" (%1)").arg(fromUtf8(builder.file_problem()));
-  return QObject::tr("only the first %1 records are shown: more do not fit%2").arg(builder.rows()).arg(why);
-}
-
-// What is said when records take more memory than was set.
-std::optional<QString> memoryText(const record::StoreBuilder& builder, const record::StoreRoom& room) {
-  if (builder.file_problem().empty()) return std::nullopt;
-  return QObject::
-      tr("the records are kept in memory, more than the %1 MB that are set: they cannot be written into a file (%2)")
-          .arg(room.memory_bytes >> 20)
-          .arg(fromUtf8(builder.file_problem()));
 }
 
 }  // namespace
@@ -163,6 +148,7 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
     const std::uint64_t most_in_all = fleet::is_address(path) ? 2 * most : 0;
     std::uint64_t last_ns = 0;
     qint64 next_ms = kFirstPublishMs;
+    bool is_full = false;
     for (std::uint64_t count = 1; reader->next(record); ++count) {
       if (record.time_ns >= last_ns)
         last_ns = record.time_ns;
@@ -170,7 +156,7 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
         jumps.push_back({last_ns, last_ns - record.time_ns});
       const auto& instances = reader->metadata().instances;
       if (!builder.add(record, record.instance ? instances[record.instance - 1] : std::string_view())) {
-        own_problems.append(fullText(builder));
+        is_full = true;
         break;
       }
       // Of a database that has more than its overview tells.
@@ -185,7 +171,7 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
       send(false);
       next_ms = timer.elapsed() + std::max<qint64>(kPublishMs, timer.elapsed() / kPublishesOfLoad);
     }
-    if (const auto text = memoryText(builder, room)) own_problems.append(*text);
+    if (const auto text = roomText(builder, is_full)) own_problems.append(*text);
     if (builder.moved_records())
       own_problems.append(QObject::tr("%1 records are out of order; they are shown where the time before them is")
                               .arg(builder.moved_records()));

@@ -337,6 +337,14 @@ class Listed(Traced):
         fast = self.listed("area_of", os.path.join(PROGRAMS, "lines2"))
         self.assertRegex(fast, rf"(?m)^ +{area} +width height area \(s\) \(scale\) ")
 
+    def test_a_part_of_a_function_counts_from_its_first_line(self):
+        program = os.path.join(PROGRAMS, "lines0")
+        numbers = lambda out: [int(number) for number in re.findall(r"(?m)^ +(\d+) ", out)]
+        whole = numbers(self.listed("area_of", program))
+        part = numbers(self.listed("area_of:0-2", program))
+        self.assertEqual(part, [number for number in whole if number <= part[0] + 2])
+        self.assertLess(len(part), len(whole))
+
     def test_what_is_listed_can_be_probed(self):
         for name in ("lines0", "lines2", "shop0", "shop2"):
             source = name[:-1] + (".c" if name.startswith("lines") else ".cpp")

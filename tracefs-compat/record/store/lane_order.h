@@ -11,8 +11,8 @@
 
 namespace kevt::record {
 
-// Fills `places` with the chunk's places `place_of(0 … count)`, which ascend, lane by lane, and `groups` with where
-// each lane's are. `key_of` gives of a place the number of its lane's id in `ids`.
+// `place_of(i)` is the i-th of `count` places of a chunk; they ascend. `places` gets them lane by lane; `groups` says
+// where each lane's are. `key_of(place)` is the position of its lane's id in `ids`.
 template <typename KeyOf, typename PlaceOf>
 void order_by_lane(std::span<const std::uint32_t> ids, std::uint32_t count, const KeyOf& key_of,
                    const PlaceOf& place_of, LaneGroups& groups, std::span<std::uint16_t> places) {

@@ -4,7 +4,8 @@
 // chunks of up to 65536 records that never change once they are full. Within a chunk every lane (a CPU, a task, an
 // event) has its records as 16-bit places in the order of time, so "how many between two times" is two binary searches
 // per chunk, at any zoom. What changes later is one word per record, its partner: a return that arrives chunks after
-// its entry. view() copies the chunk that is still filling; a reader never waits.
+// its entry. view() copies the chunk that is still filling; a reader waits for no lock, and for
+// the disk only where the kernel has taken a page of the file back.
 //
 // The newest chunks are in memory. When these take more than they may, the oldest moves to a file: the same columns,
 // mapped, so nobody who reads them knows. Views that were there before keep the one in memory until they go, without

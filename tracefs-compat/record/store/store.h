@@ -1,5 +1,5 @@
-// Store: a recording in memory as columns, for those who look at all of it again and again: timelines, tables,
-// statistics.
+// Store: a recording as columns, in memory and in a mapped file, for those who look at all of it again and again:
+// timelines, tables, statistics.
 //
 // A StoreBuilder takes records in the order of time; view() is what there is now, and stays as it is. One thread
 // builds, any number read views.
