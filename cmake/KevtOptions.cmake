@@ -25,6 +25,8 @@ set(KEVT_WARNINGS -Wall -Wextra $<$<CXX_COMPILER_ID:GNU>:-Wshadow=local> -Wno-mi
 
 add_library(kevt_flags INTERFACE)
 set_target_properties(kevt_flags PROPERTIES KEVT_LAYER -1)
+# Debug information is three quarters of a linked program, and a build links over sixty of them.
+target_link_options(kevt_flags INTERFACE -Wl,--compress-debug-sections=zlib)
 if(KEVT_SANITIZE)
   target_compile_options(kevt_flags INTERFACE -fsanitize=${KEVT_SANITIZE} -fno-omit-frame-pointer)
   target_link_options(kevt_flags INTERFACE -fsanitize=${KEVT_SANITIZE})
