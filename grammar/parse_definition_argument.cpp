@@ -136,7 +136,13 @@ bool ArgumentParser::take_body(const Piece& body) {
   if (type->kind == model::TypeKind::Enum && !type->names &&
       std::holds_alternative<model::ReturnValueBase>(arg_.expr.base))
     arg_.needs_types = true;
-  const auto length = pieces.type && line_.dialect.has_own_forms() ? length_in(*pieces.type) : std::nullopt;
+  if (!pieces.type || !line_.dialect.has_own_forms()) return true;
+  if (const auto count = count_in(*pieces.type)) {
+    if (!take_length(count->length, body.begin + count->length.begin)) return false;
+    arg_.length->is_end = count->is_end;
+    return true;
+  }
+  const auto length = length_in(*pieces.type);
   return !length || take_length(*length, body.begin + length->begin);
 }
 

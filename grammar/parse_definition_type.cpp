@@ -42,17 +42,22 @@ struct TypeMistake {
   bool logged = true;
 };
 
-// `[N]`. nullopt: the count is in `items`.
-std::optional<TypeMistake> read_count(const TypePieces& type, std::uint32_t& items) {
-  if (!type.count) return std::nullopt;
-  if (!type.tail) return TypeMistake{diag::Kind::ArrayNoClose, type.count->end, diag::kArgArray};
-  if (!type.tail->text.empty()) return TypeMistake{diag::Kind::BadArraySuffix, type.tail->begin, diag::kArgArray};
-  const Number count = parse_unsigned(type.count->text, kAutoBase);
-  if (count.error != 0 || count.value == 0 || count.value > std::numeric_limits<std::uint32_t>::max()) {
-    return TypeMistake{diag::Kind::BadArrayNum, type.count->begin, diag::kArgArray};
+// `[N]`, `[%si]`. nullopt: the type's count is set.
+std::optional<TypeMistake> read_count(const LineContext& line, const TypePieces& pieces, model::TypeSpec& type) {
+  if (!pieces.count) return std::nullopt;
+  if (!pieces.tail) return TypeMistake{diag::Kind::ArrayNoClose, pieces.count->end, diag::kArgArray};
+  if (!pieces.tail->text.empty()) return TypeMistake{diag::Kind::BadArraySuffix, pieces.tail->begin, diag::kArgArray};
+  type.is_counted = line.dialect.has_own_forms() && count_in(pieces).has_value();
+  if (type.is_counted) {
+    type.array_count = kMaxArrayItems;
+    return std::nullopt;
   }
-  if (count.value > kMaxArrayItems) return TypeMistake{diag::Kind::ArrayTooBig, type.count->begin, diag::kArgArray};
-  items = static_cast<std::uint32_t>(count.value);
+  const Number count = parse_unsigned(pieces.count->text, kAutoBase);
+  if (count.error != 0 || count.value == 0 || count.value > std::numeric_limits<std::uint32_t>::max()) {
+    return TypeMistake{diag::Kind::BadArrayNum, pieces.count->begin, diag::kArgArray};
+  }
+  if (count.value > kMaxArrayItems) return TypeMistake{diag::Kind::ArrayTooBig, pieces.count->begin, diag::kArgArray};
+  type.array_count = static_cast<std::uint32_t>(count.value);
   return std::nullopt;
 }
 
@@ -166,6 +171,22 @@ std::optional<Piece> length_in(const TypePieces& type) {
   return Piece{.text = name.substr(open + 1, name.size() - open - 2), .begin = begin, .end = type.name.end - 1};
 }
 
+std::optional<WrittenCount> count_in(const TypePieces& type) {
+  if (!type.count) return std::nullopt;
+  WrittenCount found{.length = *type.count};
+  constexpr std::string_view kUpTo = "..";
+  found.is_end = found.length.text.starts_with(kUpTo);
+  if (found.is_end) {
+    found.length.text.remove_prefix(kUpTo.size());
+    found.length.begin += kUpTo.size();
+    return found;
+  }
+  const std::string_view text = found.length.text;
+  const bool is_expression = text.contains('(') || (!text.empty() && std::string_view("%$@\\").contains(text[0])) ||
+                             is_good_name(text.substr(0, text.find_first_of("-.")));
+  return is_expression ? std::optional(found) : std::nullopt;
+}
+
 std::size_t bytes_of_names(const BodyPieces& body) {
   if (!body.type || !enum_bytes(body.type->name.text)) return 0;
   return body.type->name.text.size() - body.type->name.text.find('(');
@@ -181,7 +202,7 @@ std::optional<model::TypeSpec> parse_type(const LineContext& line, const TypeReq
   };
   model::TypeSpec type;
   if (body.type) {
-    if (const auto mistake = read_count(*body.type, type.array_count)) {
+    if (const auto mistake = read_count(line, *body.type, type)) {
       report(*mistake);
       return std::nullopt;
     }

@@ -388,13 +388,12 @@ const char* kevtrace_field_name(const kevtrace_reader* reader, unsigned index) {
 }
 int kevtrace_field_is_array(const kevtrace_reader* reader, unsigned index) {
   const record::Field* field = reader->field(index);
-  return field != nullptr &&
-         (field->kind == record::FieldKind::Numbers || field->kind == record::FieldKind::DynamicTexts);
+  return field != nullptr && field->is_list();
 }
 unsigned kevtrace_field_items(const kevtrace_reader* reader, unsigned index) {
   const record::Field* field = reader->field(index);
   if (field == nullptr) return 0;
-  return kevtrace_field_is_array(reader, index) ? field->items() : 1;
+  return record::items_of(*field, reader->record.bytes);
 }
 
 kevtrace_value kevtrace_value_of(const kevtrace_reader* reader, unsigned index, unsigned item) {

@@ -11,7 +11,7 @@
 namespace kevt::cli {
 namespace {
 
-constexpr std::string_view kBlanks = " \t\n";
+constexpr std::string_view kBlanksAndEnds = " \t\n";
 
 std::string name_of(const CLI::Option& option) {
   if (option.get_positional()) return option.get_name();
@@ -58,13 +58,13 @@ std::string_view last_characters(std::string_view text, std::size_t count) {
 std::string_view behind_word(std::string_view behind, char open_quote) {
   const std::size_t close = open_quote ? behind.find(open_quote) : std::string_view::npos;
   if (close != std::string_view::npos) behind.remove_prefix(close + 1);
-  return behind.substr(std::min(behind.find_first_of(kBlanks), behind.size()));
+  return behind.substr(std::min(behind.find_first_of(kBlanksAndEnds), behind.size()));
 }
 
 Words split_line(const AskedLine& line) {
   const grammar::QuotedWords before = grammar::split_quoted(line.before);
   Words words{.all = before.words, .at = 0, .typed = ""};
-  const bool is_new = !before.open_quote && (line.before.empty() || kBlanks.contains(line.before.back()));
+  const bool is_new = !before.open_quote && (line.before.empty() || kBlanksAndEnds.contains(line.before.back()));
   if (is_new || words.all.empty()) words.all.emplace_back();
   words.at = words.all.size() - 1;
   words.typed = words.all.back();

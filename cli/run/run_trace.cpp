@@ -473,6 +473,14 @@ bool RunTrace::is_left_unsaid(const runtime::EventCounts& counts) const {
   return !says_never_hit_ && counts.attempts == 0 && counts.faults == 0;
 }
 
+// What became of values that could not be read.
+static std::string faults_line(const engine::TracedEvent& event, std::string_view name, std::uint64_t faults) {
+  const bool has_lists = std::ranges::any_of(event.layout.fields, [](const auto& one) { return one.type.is_counted; });
+  return has_lists ? fmt::format("{}: {} numbers or lists could not be read; they are recorded as 0 or without items\n",
+                                 name, faults)
+                   : fmt::format("{}: {} numbers could not be read and are recorded as 0\n", name, faults);
+}
+
 void RunTrace::print_account(const InstanceOutput& output, const engine::TracedEvent& event) const {
   const runtime::EventCounts c = tracing_->records().counts(output.instance(), event);
   if (report_.is_quiet() && !c.lost && !c.missed && !c.faults) return;
@@ -489,9 +497,7 @@ void RunTrace::print_account(const InstanceOutput& output, const engine::TracedE
     for (const engine::TracedTarget* target : targets)
       print_to(messages(), "  pid {} {}", target->pid(),
                Lines{engine::accounting_line(name, tracing_->code().counts(event.id, *target), misses)});
-  if (c.faults)
-    print_to(messages(), "{}",
-             Lines{fmt::format("{}: {} numbers could not be read and are recorded as 0\n", name, c.faults)});
+  if (c.faults) print_to(messages(), "{}", Lines{faults_line(event, name, c.faults)});
 }
 
 void RunTrace::print_accounts() const {

@@ -48,7 +48,7 @@ Result<std::optional<gid_t>> find_group(const std::string& name) {
 }
 
 // Options of scripts that do not apply to a mount: the readers of its files decide these things.
-constexpr std::string_view kOptionsOfRun[] = {"clock", "duration", "count", "output"};
+constexpr std::string_view kOnlyOfRun[] = {"clock", "duration", "count", "output"};
 
 class MountRun {
  public:
@@ -102,7 +102,7 @@ std::optional<int> MountRun::read() {
   options_.follow = options_.follow || (request_.options.follow && !is_kernel());
   if (!is_kernel()) options_.defined.with_kernel = request_.options.with_kernel;
   for (const auto& [name, source] : request_.texts.option_sources)
-    if (std::ranges::find(kOptionsOfRun, name) != std::end(kOptionsOfRun))
+    if (std::ranges::find(kOnlyOfRun, name) != std::end(kOnlyOfRun))
       report_.note(source, "`" + name + "` is for `kevtrace run`; a mount goes on without it");
   for (const InstanceTexts& one : request_.texts.instances)
     if (one.output_source)

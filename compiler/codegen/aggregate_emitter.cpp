@@ -24,8 +24,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr std::uint32_t kWordBytes = 8;
-
 std::uint32_t slot_bytes(std::size_t key_words, const ir::Aggregate& aggregate) {
   return kevt_hit_slot_bytes(static_cast<std::uint32_t>(key_words + 1 + aggregate.sums.size()));
 }

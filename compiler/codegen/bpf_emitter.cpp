@@ -285,7 +285,7 @@ void BpfEmitter::store_integers(const ir::Store& store, Value* record) {
   if (store.width) return store_items(store, record);
   Value* of_base = bad(store.value);
   Value* address = bpf_.unless(b_, address_of(store.value, EventEmitter::store_constant(store)), of_base);
-  Value* answer = bpf_.read_bytes(b_, bpf_.at(b_, record, store.offset), store.count * store.bytes,
+  Value* answer = bpf_.read_bytes(b_, bpf_.at(b_, record, store.offset), b_.getInt32(store.count * store.bytes),
                                   {address, BpfHooks::memory(store.from_user)});
   BasicBlock* partly = block("partly");
   BasicBlock* read = block("read");
@@ -296,6 +296,26 @@ void BpfEmitter::store_integers(const ir::Store& store, Value* record) {
   start(read);
 }
 
+// Appends the items of a counted array to the record, and stores its word. An array without items is not read.
+void BpfEmitter::store_counted(const ir::Store& store, Value* record, BasicBlock* lost) {
+  constexpr std::uint64_t kMostBytes = 1023;  // a bound that the verifier sees
+  static_assert(8 * ir::kMaxArrayCount <= kMostBytes);
+  Value* const is_unknown = b_.CreateOr(bad(store.value), bad(store.length));
+  Value* const first = address_of(store.value, EventEmitter::store_constant(store));
+  Value* const is_known = b_.CreateSub(bpf_.opaque(b_, is_unknown), b_.getInt64(1));  // all bits, or none
+  Value* const wanted = b_.CreateAnd(counted_bytes(store, first), is_known);
+  const BpfHooks::End end = bpf_.growing_end(b_, lost);
+  Value* const bytes = b_.CreateAnd(bpf_.opaque(b_, wanted), b_.getInt64(kMostBytes));
+  Value* const answer = bpf_.read_bytes(b_, end.place, bytes, {first, BpfHooks::memory(store.from_user)});
+  Value* const is_none = b_.CreateLShr(b_.CreateSub(bpf_.opaque(b_, bytes), b_.getInt64(1)), b_.getInt64(63));
+  Value* const failed = bpf_.opaque(b_, b_.CreateLShr(answer, b_.getInt64(63)));
+  bpf_.add_faults(b_, b_.CreateAnd(failed, b_.CreateXor(is_none, b_.getInt64(1))));
+  Value* const length = b_.CreateAnd(bytes, bpf_.opaque(b_, b_.CreateSub(failed, b_.getInt64(1))));
+  Value* const word = b_.CreateOr(b_.CreateShl(length, b_.getInt64(16)), end.offset);
+  bpf_.store(b_, b_.CreateTrunc(word, b_.getInt32Ty()), bpf_.at(b_, record, store.offset));
+  bpf_.set_growing_end(b_, b_.CreateAdd(end.offset, length));
+}
+
 void BpfEmitter::store_texts(const ir::Store& store, Value* record, BasicBlock* lost) {
   if (store.kind == StoreKind::TextArray) return store_text_array(store, record, lost);
   store_one_text(store, bpf_.at(b_, record, store.offset), lost);
@@ -303,8 +323,7 @@ void BpfEmitter::store_texts(const ir::Store& store, Value* record, BasicBlock* 
 
 void BpfEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
   bool grows = program_.takes_stack;
-  for (const ir::Store& store : program_.stores)
-    grows = grows || store.kind == StoreKind::Text || store.kind == StoreKind::TextArray;
+  for (const ir::Store& store : program_.stores) grows = grows || ir::is_dynamic(store.kind);
   BasicBlock* lost = block("lost");
   const std::set<ir::ValueId> before = known_;
   Value* record =
@@ -319,6 +338,9 @@ void BpfEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
       }
       case StoreKind::IntegerArray:
         store_integers(store, record);
+        break;
+      case StoreKind::CountedArray:
+        store_counted(store, record, lost);
         break;
       case StoreKind::Text:
       case StoreKind::TextArray:

@@ -53,6 +53,7 @@ class BpfEmitter final : public EventEmitter {
 
   void store_header(llvm::Value* record);
   void store_texts(const ir::Store& store, llvm::Value* record, llvm::BasicBlock* lost);
+  void store_counted(const ir::Store& store, llvm::Value* record, llvm::BasicBlock* lost);
   void store_one_text(const ir::Store& store, llvm::Value* word_at, llvm::BasicBlock* lost);
   void store_constant(const std::string& text, llvm::Value* to);
   void store_text_array(const ir::Store& store, llvm::Value* record, llvm::BasicBlock* lost);

@@ -44,7 +44,7 @@ bool needs_scratch(const ir::Program& program) {
   for (const ir::Value& value : program.values)
     if (ir::result_type(value.op) == ir::ResultType::Text) return true;
   for (const ir::Store& store : program.stores)
-    if (store.kind == ir::StoreKind::Text || store.kind == ir::StoreKind::TextArray) return true;
+    if (ir::is_dynamic(store.kind)) return true;
   return program.takes_stack;
 }
 

@@ -80,11 +80,11 @@ class BpfHooks final : public TargetHooks {
   // Does the same with a string in our own memory; `from` is a pointer.
   llvm::Value* copy_text(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t room, llvm::Value* from);
   // i64; negative: unreadable, and the bytes at `to` are 0.
-  llvm::Value* read_bytes(llvm::IRBuilder<>& b, llvm::Value* to, std::uint32_t bytes, Source from);
+  llvm::Value* read_bytes(llvm::IRBuilder<>& b, llvm::Value* to, llvm::Value* bytes, Source from);
 
   // For programs that may sleep (bpf_resident.cpp): makes the memory at an address resident, so that a later read finds
   // it. The bytes are thrown away, and no fault is counted.
-  void read_in(llvm::IRBuilder<>& b, llvm::Value* address, std::uint32_t bytes, llvm::Value* bad);
+  void read_in(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* bytes, llvm::Value* bad);
   void read_text_in(llvm::IRBuilder<>& b, llvm::Value* address, llvm::Value* bad);
   // Where the search of a pattern goes on. The verifier knows nothing of the value.
   void set_search_position(llvm::IRBuilder<>& b, llvm::Value* position);

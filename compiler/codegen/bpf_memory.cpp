@@ -28,9 +28,9 @@ constexpr std::uint32_t kCommBytes = 16;
 
 }  // namespace
 
-Value* BpfHooks::read_bytes(llvm::IRBuilder<>& b, Value* to, std::uint32_t bytes, Source from) {
+Value* BpfHooks::read_bytes(llvm::IRBuilder<>& b, Value* to, Value* bytes, Source from) {
   const std::uint64_t number = may_sleep() ? kCopyFromUser : from.memory == Memory::User ? kProbeReadUser : kProbeRead;
-  return helper(b, number, {to, b.getInt32(bytes), from.address});
+  return helper(b, number, {to, bytes, from.address});
 }
 
 Value* BpfHooks::unless(llvm::IRBuilder<>& b, Value* address, Value* bad) {
@@ -39,7 +39,7 @@ Value* BpfHooks::unless(llvm::IRBuilder<>& b, Value* address, Value* bad) {
 
 BpfHooks::Read BpfHooks::read_uncounted(llvm::IRBuilder<>& b, Source from, unsigned bytes, Value* bad) {
   if (bytes < 8) b.CreateAlignedStore(b.getInt64(0), word_, llvm::Align(8), true);
-  Value* answer = read_bytes(b, word_, bytes, {unless(b, from.address, bad), from.memory});
+  Value* answer = read_bytes(b, word_, b.getInt32(bytes), {unless(b, from.address, bad), from.memory});
   Value* failed = opaque(b, b.CreateLShr(answer, b.getInt64(63)));
   return {b.CreateAlignedLoad(b.getInt64Ty(), word_, llvm::Align(8), true), failed};
 }

@@ -25,14 +25,10 @@ using llvm::Value;
 // ---- hooks ----------------------------------------------------------------------------------
 
 // Reads a byte at both ends, which is enough: the memory is shorter than a page.
-void BpfHooks::read_in(llvm::IRBuilder<>& b, Value* address, std::uint32_t bytes, Value* bad) {
+void BpfHooks::read_in(llvm::IRBuilder<>& b, Value* address, Value* bytes, Value* bad) {
   Value* from = unless(b, address, bad);
-  if (bytes <= 8) {
-    helper(b, kCopyFromUser, {word_, b.getInt32(bytes), from});
-    return;
-  }
   helper(b, kCopyFromUser, {word_, b.getInt32(1), from});
-  helper(b, kCopyFromUser, {word_, b.getInt32(1), b.CreateAdd(from, b.getInt64(bytes - 1))});
+  helper(b, kCopyFromUser, {word_, b.getInt32(1), b.CreateAdd(from, b.CreateSub(bytes, b.getInt64(1)))});
 }
 
 // Keeps no value of the paths: where they meet again, the verifier must find the same state.
@@ -112,7 +108,10 @@ Value* BpfEmitter::loaded(ir::ValueId id) {
 void BpfEmitter::read_in(const ir::Store& store) {
   Value* of_base = bad(store.value);
   Value* base = address_of(store.value, EventEmitter::store_constant(store));
-  if (store.kind == StoreKind::IntegerArray) return bpf_.read_in(b_, base, store.count * store.bytes, of_base);
+  if (store.kind == StoreKind::IntegerArray)
+    return bpf_.read_in(b_, base, b_.getInt64(store.count * store.bytes), of_base);
+  if (store.kind == StoreKind::CountedArray)
+    return bpf_.read_in(b_, base, counted_bytes(store, base), b_.CreateOr(of_base, bad(store.length)));
   const Loop loop = begin_loop(store.count);
   Value* item = b_.CreateAdd(base, b_.CreateShl(loop.index, b_.getInt64(3)));
   const BpfHooks::Source from{item, BpfHooks::memory(store.from_user)};
@@ -132,7 +131,7 @@ void BpfEmitter::prepare() {
   }
   for (const ir::Store& store : program_.stores) {
     passed_.clear();
-    if (store.kind == StoreKind::IntegerArray || store.kind == StoreKind::TextArray) read_in(store);
+    if (ir::is_array(store.kind)) read_in(store);
   }
   is_reading_in_ = false;
   bpf_.claim_scratch(b_);

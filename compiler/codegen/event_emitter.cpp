@@ -18,6 +18,7 @@
 #include <llvm/IR/MDBuilder.h>
 
 #include <algorithm>
+#include <bit>
 #include <optional>
 
 #include "common/assert.h"
@@ -271,6 +272,17 @@ Value* EventEmitter::float_order(const ir::Value& value) {
 // The number of bytes that a CountedString reads at most.
 Value* EventEmitter::text_bytes(ir::ValueId count) {
   return b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, integer(count), b_.getInt64(model::kMaxStringBytes - 1));
+}
+
+Value* EventEmitter::counted_bytes(const ir::Store& store, Value* first) {
+  Value* const length = integer(store.length);
+  const std::uint64_t bits = std::countr_zero(store.bytes);
+  Value* items = length;
+  if (store.length_is_end) {
+    Value* const end = b_.CreateBinaryIntrinsic(llvm::Intrinsic::umax, length, first);
+    items = b_.CreateLShr(b_.CreateSub(end, first), bits);
+  }
+  return b_.CreateShl(b_.CreateBinaryIntrinsic(llvm::Intrinsic::umin, items, b_.getInt64(store.count)), bits);
 }
 
 Value* EventEmitter::loaded(ir::ValueId id) {

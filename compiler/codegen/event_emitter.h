@@ -16,6 +16,8 @@
 
 namespace kevt::codegen {
 
+inline constexpr std::uint32_t kWordBytes = 8;
+
 enum class Counter : std::uint8_t { Recorded, Aggregated, Filtered, Lost };
 
 // Words of the hit. Methods emit code at the builder's insertion point and may leave that point in a new block.
@@ -125,7 +127,9 @@ class EventEmitter {
   virtual llvm::Value* entry_argument(ir::ValueId id);
   virtual llvm::Value* take_bits(ir::ValueId id);
   llvm::Value* float_order(const ir::Value& value);
-  llvm::Value* text_bytes(ir::ValueId count);           // i64: how many bytes a CountedString reads at most
+  llvm::Value* text_bytes(ir::ValueId count);  // i64: how many bytes a CountedString reads at most
+  // i64: how many bytes a CountedArray that begins at `first` has, if all of it is known.
+  llvm::Value* counted_bytes(const ir::Store& store, llvm::Value* first);
   llvm::Value* value_constant(ir::ValueId id);          // Value::imm
   llvm::Value* store_constant(const ir::Store& store);  // Store::imm
   llvm::Value* is_ok(ir::ValueId id);                   // i1

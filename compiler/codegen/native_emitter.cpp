@@ -13,8 +13,6 @@ using llvm::Value;
 
 namespace {
 
-constexpr std::uint32_t kWordBytes = 8;
-
 // The first `bytes` (i64, 0 to 8) bytes of the word; the others are 0.
 Value* first_bytes(llvm::IRBuilder<>& b, Value* word, Value* bytes) {
   Value* const unused = b.CreateShl(b.CreateSub(b.getInt64(kWordBytes), bytes), b.getInt64(3));

@@ -42,6 +42,8 @@ class NativeEmitter final : public EventEmitter {
   llvm::Value* store_text_array(const ir::Store& store, llvm::AllocaInst* addresses, llvm::AllocaInst* lengths,
                                 llvm::Value* record, llvm::Value* at);
   void store_array(const ir::Store& store, llvm::Value* record);
+  llvm::Value* measure_counted(const ir::Store& store);
+  llvm::Value* store_counted(const ir::Store& store, llvm::Value* bytes, llvm::Value* record, llvm::Value* at);
   llvm::Value* stack_bytes(ir::ValueId number);
   void store_stack(ir::ValueId number, llvm::Value* to);
   llvm::Value* counted_loop(std::uint32_t count, llvm::BasicBlock*& header, llvm::BasicBlock*& done);

@@ -201,6 +201,72 @@ void NativeEmitter::store_array(const ir::Store& store, Value* record) {
   start(done);
 }
 
+// Bytes (i32) of a counted array, 0 if it cannot be read: it is shorter than a page, so both its ends tell.
+Value* NativeEmitter::measure_counted(const ir::Store& store) {
+  Value* const is_known = b_.CreateAnd(is_ok(store.value), is_ok(store.length));
+  Value* const first = b_.CreateAdd(integer(store.value), store_constant(store));
+  Value* const bytes = b_.CreateSelect(is_known, counted_bytes(store, first), b_.getInt64(0));
+  BasicBlock* some = block("some");
+  BasicBlock* unreadable = block("unreadable");
+  BasicBlock* none = block("none");
+  BasicBlock* measured = block("measured");
+  b_.CreateCondBr(b_.CreateIsNull(bytes), none, some);
+  b_.SetInsertPoint(some);
+  native_.load(b_, first, 1, unreadable);
+  native_.load(b_, b_.CreateAdd(first, b_.CreateSub(bytes, b_.getInt64(1))), 1, unreadable);
+  BasicBlock* const readable = b_.GetInsertBlock();
+  b_.CreateBr(measured);
+  b_.SetInsertPoint(unreadable);
+  native_.count_fault(b_);
+  b_.CreateBr(none);
+  b_.SetInsertPoint(none);
+  b_.CreateBr(measured);
+  b_.SetInsertPoint(measured);
+  llvm::PHINode* const found = b_.CreatePHI(b_.getInt32Ty(), 2);
+  llvm::IRBuilder<> in_readable(readable->getTerminator());
+  found->addIncoming(in_readable.CreateTrunc(bytes, b_.getInt32Ty()), readable);
+  found->addIncoming(b_.getInt32(0), none);
+  return found;
+}
+
+// Writes a counted array of `bytes` bytes at dynamic offset `at`, by words and then by items; returns the next offset.
+Value* NativeEmitter::store_counted(const ir::Store& store, Value* bytes, Value* record, Value* at) {
+  Value* const first = b_.CreateAdd(integer(store.value), store_constant(store));
+  llvm::AllocaInst* copied = local(b_.getInt32Ty(), "copied");
+  b_.CreateStore(b_.getInt32(0), copied);
+  BasicBlock* unreadable = block("unreadable");
+  BasicBlock* done = block("counted");
+  constexpr unsigned kWord = 8;
+  for (unsigned step = kWord; step != 0; step = step == kWord && store.bytes != kWord ? store.bytes : 0) {
+    BasicBlock* header = block("loop");
+    BasicBlock* body = block("body");
+    BasicBlock* next = block("next");
+    go(header);
+    start(header);
+    Value* const offset = b_.CreateLoad(b_.getInt32Ty(), copied);
+    branch(b_.CreateICmpULE(b_.CreateAdd(offset, b_.getInt32(step)), bytes), body, next);
+    start(body);
+    Value* const item = native_.load(b_, b_.CreateAdd(first, b_.CreateZExt(offset, b_.getInt64Ty())), step, unreadable);
+    b_.CreateAlignedStore(b_.CreateTrunc(item, b_.getIntNTy(8 * step)), byte_at(b_, record, b_.CreateAdd(at, offset)),
+                          llvm::Align(1));
+    b_.CreateStore(b_.CreateAdd(offset, b_.getInt32(step)), copied);
+    go(header);
+    start(next);
+  }
+  BasicBlock* const whole = b_.GetInsertBlock();
+  b_.CreateBr(done);
+  b_.SetInsertPoint(unreadable);  // since it was measured
+  native_.count_fault(b_);
+  BasicBlock* const absent = b_.GetInsertBlock();
+  b_.CreateBr(done);
+  b_.SetInsertPoint(done);
+  llvm::PHINode* const written = b_.CreatePHI(b_.getInt32Ty(), 2);
+  written->addIncoming(bytes, whole);
+  written->addIncoming(b_.getInt32(0), absent);
+  store_at(b_, data_loc(b_, written, at), record, store.offset);
+  return b_.CreateAdd(at, written);
+}
+
 // Bytes (i32) behind the record for its stack: the number, and a sample in front of it where the stack is not known.
 Value* NativeEmitter::stack_bytes(ir::ValueId number) {
   constexpr std::uint32_t kNumber = sizeof(std::uint64_t);
@@ -249,6 +315,10 @@ void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
       case StoreKind::IntegerArray:
         (void)is_ok(store.value);  // fetches the array's base before the reservation
         break;
+      case StoreKind::CountedArray:
+        integers[i] = measure_counted(store);
+        size = b_.CreateAdd(size, integers[i]);
+        break;
     }
   }
   const auto stack = program_.takes_stack ? ir::stack_number(program_) : std::nullopt;
@@ -282,6 +352,9 @@ void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
         break;
       case StoreKind::IntegerArray:
         store_array(store, record);
+        break;
+      case StoreKind::CountedArray:
+        at = store_counted(store, integers[i], record, at);
         break;
     }
   }

@@ -62,7 +62,7 @@ constexpr Help kHelp[] = {
     {Kind::BadType,
      "u8-u64, s8-s64, x8-x64, char, string, ustring, symbol, symstr, bWIDTH@OFFSET/CONTAINER; in kevtrace f32, f64, "
      "be16, be32, be64, hex[N], "
-     "o16, o32, enum, string(LENGTH)"},
+     "o16, o32, enum, string(LENGTH), u32[LENGTH]"},
     {Kind::BadString, "strings and arrays are read from memory: `+0(%si):string`"},
     {Kind::BadSymstring, "symstr takes an address held in a register, a stack slot, an argument or memory"},
     {Kind::BadBitfield, "bWIDTH@OFFSET/CONTAINER with WIDTH + OFFSET <= CONTAINER"},

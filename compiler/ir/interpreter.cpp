@@ -83,6 +83,7 @@ class Run {
   void run_store(const Store& store);
   void store_integers(const Store& store);
   void store_texts(const Store& store);
+  void store_counted(const Store& store);
 
   const Program& program_;
   const Machine& machine_;
@@ -298,6 +299,21 @@ void Run::store_texts(const Store& store) {
   }
 }
 
+void Run::store_counted(const Store& store) {
+  const Fetched base = fetch(store.value), length = fetch(store.length);
+  const std::uint64_t first = base.number + static_cast<std::uint64_t>(store.imm);
+  const std::uint64_t wanted =
+      store.length_is_end ? (std::max(length.number, first) - first) / store.bytes : length.number;
+  const bool is_known = !base.faulted && !length.faulted;
+  std::vector<std::uint8_t> items(is_known ? std::min<std::uint64_t>(wanted, store.count) * store.bytes : 0);
+  if (!items.empty() && !machine_.read(first, items)) {
+    ++faults_;
+    items.clear();
+  }
+  put(store.offset, items.size() << 16 | (record_.size() & 0xffff), 4);
+  record_.insert(record_.end(), items.begin(), items.end());
+}
+
 void Run::run_store(const Store& store) {
   switch (store.kind) {
     case StoreKind::Integer:
@@ -311,6 +327,9 @@ void Run::run_store(const Store& store) {
       break;
     case StoreKind::TextArray:
       store_texts(store);
+      break;
+    case StoreKind::CountedArray:
+      store_counted(store);
       break;
   }
 }

@@ -277,6 +277,45 @@ sink 0
   EXPECT_EQ(r.faults, 1u);  // v6
 }
 
+TEST(Interpreter, ArraysThatAreCounted) {
+  TestMachine m = machine();
+  m.memory = std::string("\1\0\2\0\3\0", 6);
+  const RunResult r = run(R"(program entry fixed 52
+v0 = reg di
+v1 = imm 2
+v2 = imm 4098
+v3 = imm 0
+v4 = imm -1
+v5 = load u8 v3+0
+store int2[64] v0+0 of v1 @16
+store int2[64] v0+2 to v2 @20
+store int2[2] v0+0 of v4 @24
+store int2[64] v0+0 of v4 @28
+store int2[64] v3+0 of v3 @32
+store int2[64] v0+0 to v3 @36
+store int2[64] v5+0 of v3 @40
+store int2[64] v0+0 of v5 @44
+store int4[64] v0+0 to v2 @48
+sink 0
+)",
+                          m);
+  const auto bytes = [&](std::size_t at) {
+    const std::uint64_t place = word(r, at, 4);
+    return std::string(reinterpret_cast<const char*>(r.record.data()) + (place & 0xffff), place >> 16);
+  };
+  EXPECT_EQ(bytes(16), std::string("\1\0\2\0", 4));
+  EXPECT_EQ(bytes(20), "");                          // the end is where it begins
+  EXPECT_EQ(bytes(24), std::string("\1\0\2\0", 4));  // as many as there may be
+  EXPECT_EQ(bytes(28), "");                          // not all of them can be read
+  EXPECT_EQ(bytes(32), "");                          // none, at an address that cannot be read
+  EXPECT_EQ(bytes(36), "");                          // an end before the beginning
+  EXPECT_EQ(bytes(40), "");
+  EXPECT_EQ(bytes(44), "");
+  EXPECT_EQ(bytes(48), "");  // two bytes are no item of four
+  EXPECT_EQ(r.record.size(), 60u);
+  EXPECT_EQ(r.faults, 2u);  // v5, and the array at 28
+}
+
 TEST(Interpreter, Strings) {
   TestMachine m = machine();
   m.memory = std::string("one\0\0unending", 13);

@@ -103,6 +103,9 @@ enum class StoreKind : std::uint8_t {
                  // offset where the next dynamic byte goes, no dynamic byte
   IntegerArray,  // `count` items of `bytes` read at `value` + `imm`, back to back; see below
   TextArray,     // `count` data_loc words of the strings whose addresses lie at `value` + `imm` + 8 * i
+  CountedArray,  // data_loc word, then items as of IntegerArray in the dynamic part: as many as `length` says, or, with
+                 // `length_is_end`, as lie between `value` + `imm` and the address `length`, none if that is lower;
+                 // `count` at most
 };
 
 // Arrays are read by the store itself, anew for each sink that accepts: item i is a Load of `bytes`
@@ -110,6 +113,8 @@ enum class StoreKind : std::uint8_t {
 // counts one fault; an unreadable string of a TextArray, or one whose address is unreadable, is
 // absent and counts none; a faulted `value` makes every item 0 or absent and counts no further fault.
 // Text and TextArray: `bytes` is 4, the data_loc word. Dynamic bytes follow in store order, items in order.
+// A CountedArray is read whole, or it has no items: if one cannot be read, that counts one fault; if `value` or
+// `length` faulted, none. Its items are not looked for if there are none of them, whatever `value` is.
 struct Store {
   StoreKind kind = StoreKind::Integer;
   ValueId value = 0;
@@ -121,6 +126,8 @@ struct Store {
   std::uint8_t width = 0;
   bool from_user = false;        // arrays: items are read from user memory only
   bool texts_from_user = false;  // TextArray: strings are read from user memory only
+  ValueId length = 0;            // CountedArray: Integer, without a sign
+  bool length_is_end = false;    // CountedArray
   friend bool operator==(const Store&, const Store&) = default;
 };
 
@@ -227,6 +234,14 @@ inline constexpr std::size_t kVectorRegisters = 16;
 
 inline ResultType result_type(Op op) { return row_of(op).result; }
 inline std::string_view op_text(Op op) { return row_of(op).text; }
+// Whether the store reads its items at `value` + `imm`.
+constexpr bool is_array(StoreKind kind) { return kind != StoreKind::Integer && kind != StoreKind::Text; }
+// Whether the store's bytes lie behind the fixed part of a record.
+constexpr bool is_dynamic(StoreKind kind) { return kind != StoreKind::Integer && kind != StoreKind::IntegerArray; }
+// Bytes of the store in the fixed part of a record.
+constexpr std::uint32_t fixed_bytes(const Store& store) {
+  return store.kind == StoreKind::CountedArray ? model::kDataLocBytes : store.bytes * store.count;
+}
 // Whether the op reads a text at an address.
 inline bool reads_text(Op op) { return result_type(op) == ResultType::Text && row_of(op).fault == Fault::Reads; }
 bool has_operand(Op op);                               // whether `a` is used

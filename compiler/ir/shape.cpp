@@ -26,7 +26,10 @@ bool reads(const Condition& condition, ValueId id) {
 // Whether the value is only stored. A value that is used for an address would be relative to the instruction.
 bool is_only_stored(const Program& program, ValueId id) {
   const auto uses = [&](const Value& value) { return std::ranges::count(operands_of(value), id) != 0; };
-  const auto computes = [&](const Store& store) { return store.kind != StoreKind::Integer && store.value == id; };
+  const auto computes = [&](const Store& store) {
+    return store.kind != StoreKind::Integer &&
+           (store.value == id || (store.kind == StoreKind::CountedArray && store.length == id));
+  };
   const auto asks = [&](const Condition* condition) { return reads(*condition, id); };
   return !is_aggregated(program, id) && std::ranges::none_of(program.values, uses) &&
          std::ranges::none_of(program.stores, computes) && std::ranges::none_of(conditions_of(program), asks);
@@ -75,8 +78,7 @@ void for_each_constant(AnyProgram& program, Found found) {
   }
   for (std::size_t i = 0; i < program.stores.size(); ++i) {
     auto& store = program.stores[i];
-    const bool is_array = store.kind == StoreKind::IntegerArray || store.kind == StoreKind::TextArray;
-    if (is_array && is_exchangeable(store.imm) && !is_number(program, store.value))
+    if (is_array(store.kind) && is_exchangeable(store.imm) && !is_number(program, store.value))
       found(store_position(program, i), store.imm);
   }
 }

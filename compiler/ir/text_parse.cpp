@@ -119,6 +119,11 @@ Store read_store(TextCursor& in) {
     store.bytes = in.small_number();
     read_source(in, store, StoreKind::IntegerArray);
     if (in.take("bits")) read_bits(in, store.shift, store.width);
+    store.length_is_end = in.take("to");
+    if (store.length_is_end || in.take("of")) {
+      store.kind = StoreKind::CountedArray;
+      store.length = value_id(in);
+    }
   }
   in.expect("@");
   store.offset = in.index();

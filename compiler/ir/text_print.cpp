@@ -15,6 +15,7 @@
 // A word that hits share is `slot 1 = word ""+7`; `action 1 := 0 left 2 when v2 s> 2` changes it, `gate 1` asks it.
 // Arrays: `store int2[4] v0+8 @16`, `store int2[4] v0+8 bits 3:5 @16`, `store string[2] v0+0 @24`. Of user memory
 // alone: `load u8 v0+16 user`, `store int2[4] v0+8 user @16`; `store ustring[2] v0+0 user @24`, pointers and strings.
+// Counted arrays: `store int4[64] v0+0 of v3 @16`; `store int4[64] v0+0 to v3 @16` where v3 is the address behind them.
 // Everything a verified Program holds is printed; what it cannot hold (members without use) is not.
 #include <fmt/format.h>
 
@@ -85,6 +86,10 @@ std::string store_text(const Store& store) {
       const std::string from = place(store.value, store.imm, store.from_user);
       return fmt::format("int{}[{}] {}{} @{}", store.bytes, store.count, from, bits, store.offset);
     }
+    case StoreKind::CountedArray:
+      return fmt::format("int{}[{}] {} {} v{} @{}", store.bytes, store.count,
+                         place(store.value, store.imm, store.from_user), store.length_is_end ? "to" : "of",
+                         store.length, store.offset);
     case StoreKind::TextArray:
       return fmt::format("{}string[{}] {} @{}", store.texts_from_user ? "u" : "", store.count,
                          place(store.value, store.imm, store.from_user), store.offset);

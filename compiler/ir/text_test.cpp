@@ -7,7 +7,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::string_view kEverything = R"(program return fixed 108
+constexpr std::string_view kEverything = R"(program return fixed 116
 slot 0 = symbol "jiffies"+8
 slot 1 = file "/bin/a \"b\"\\\x01\xff"-9223372036854775808
 slot 2 = thread_local "turn"-8
@@ -49,6 +49,8 @@ store string[5] v0+0 @72
 store int2[4] v0+8 user bits 3:5 @92
 store ustring[1] v0+0 @100
 store ustring[1] v0+0 user @104
+store int4[64] v0-8 of v3 @108
+store int8[3] v0+0 user to v10 @112
 sink 0
 sink 4 when never
 sink 2 when (v5 s> -2 and not (v6 u& 4 or v7 u<= 18446744073709551615 or v5 s== 3) and v12 ~ glob "a\"*")

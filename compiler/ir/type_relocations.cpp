@@ -35,8 +35,7 @@ class Collector {
     for (ValueId id = 0; id < program_.values.size(); ++id) take(id);
     for (std::size_t i = 0; i < program_.stores.size(); ++i) {
       const Store& store = program_.stores[i];
-      const bool is_array = store.kind == StoreKind::IntegerArray || store.kind == StoreKind::TextArray;
-      if (is_array) add(store_position(program_, i), TypeRelocationKind::Offset, store.imm);
+      if (is_array(store.kind)) add(store_position(program_, i), TypeRelocationKind::Offset, store.imm);
     }
     return std::move(numbers_);
   }

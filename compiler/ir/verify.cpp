@@ -124,7 +124,6 @@ Problem check_use(const Program& program, ValueId id, ResultType wanted) {
   return fmt::format("v{} is {}", id, wanted == ResultType::Text ? "an integer" : "a text");
 }
 
-bool is_array(StoreKind kind) { return kind == StoreKind::IntegerArray || kind == StoreKind::TextArray; }
 bool is_text(StoreKind kind) { return kind == StoreKind::Text || kind == StoreKind::TextArray; }
 
 Problem check_store_shape(const Store& store) {
@@ -134,6 +133,8 @@ Problem check_store_shape(const Store& store) {
     return fmt::format("{} items are not 1 to {}", store.count, kMaxArrayCount);
   if (!is_array(store.kind) && (store.count != 1 || store.imm != 0 || store.from_user))
     return "count, imm or from_user is set, and it is no array";
+  if (store.kind != StoreKind::CountedArray && (store.length != 0 || store.length_is_end))
+    return "length is set without use";
   if (store.texts_from_user && store.kind != StoreKind::TextArray) return "texts_from_user is set, and it has no texts";
   if (store.kind == StoreKind::IntegerArray && store.width != 0) {
     if (store.shift + store.width <= 8 * store.bytes) return std::nullopt;
@@ -144,10 +145,12 @@ Problem check_store_shape(const Store& store) {
 }
 
 Problem check_store(const Program& program, const Store& store, std::uint32_t expected_offset) {
-  if (store.kind > StoreKind::TextArray) return "kind does not exist";
+  if (store.kind > StoreKind::CountedArray) return "kind does not exist";
   if (auto problem = check_store_shape(store)) return problem;
   const ResultType wanted = store.kind == StoreKind::Text ? ResultType::Text : ResultType::Integer;
   if (auto problem = check_use(program, store.value, wanted)) return problem;
+  if (auto problem = check_use(program, store.length, wanted); problem && store.kind == StoreKind::CountedArray)
+    return problem;
   if (store.offset == expected_offset) return std::nullopt;
   return fmt::format("lies at {}, the bytes before it end at {}", store.offset, expected_offset);
 }
@@ -243,7 +246,7 @@ Problem check_stores(const Program& program) {
   for (std::size_t i = 0; i < program.stores.size(); ++i) {
     const Store& store = program.stores[i];
     if (auto problem = check_store(program, store, end)) return fmt::format("store {}: {}", i, *problem);
-    end += store.bytes * store.count;
+    end += fixed_bytes(store);
     if (end > model::kMaxRecordBytes) return fmt::format("store {}: ends over {}", i, model::kMaxRecordBytes);
   }
   if (program.fixed_size == end) return std::nullopt;

@@ -105,6 +105,24 @@ TEST(Verify, Stores) {
   EXPECT_THAT(broken(array), Optional(HasSubstr("not inside 2 bytes")));
   array.width = 4;
   EXPECT_EQ(broken(array), std::nullopt);
+  array.length_is_end = true;
+  EXPECT_THAT(broken(array), Optional(HasSubstr("length is set without use")));
+}
+
+TEST(Verify, CountedArrays) {
+  const auto broken = [](Store store) { return verify(with_store(store)); };
+  Store list{.kind = StoreKind::CountedArray, .value = 0, .offset = 16, .bytes = 4, .count = 64};
+  Program program = with_store(list);
+  program.fixed_size = 20;  // the word
+  EXPECT_EQ(verify(program), std::nullopt);
+  list.length = 1;
+  EXPECT_THAT(broken(list), Optional(HasSubstr("v1 is a text")));
+  list.length = 0;
+  list.width = 3;
+  EXPECT_THAT(broken(list), Optional(HasSubstr("shift or width is set without use")));
+  list.width = 0;
+  list.bytes = 3;
+  EXPECT_THAT(broken(list), Optional(HasSubstr("items of 3 bytes")));
 }
 
 TEST(Verify, StoresFillTheFixedPart) {

@@ -156,11 +156,14 @@ void append_item(std::string& out, const model::TypeSpec& type, const RecordView
 void append_argument(std::string& out, const model::RecordField& field, const RecordView& record,
                      const target::TargetEnv& env) {
   if (field.type.array_count == 0) return append_item(out, field.type, record, field.offset, env);
+  const auto word = static_cast<std::uint32_t>(record.number(field.offset, model::kDataLocBytes));
+  const std::uint32_t first = field.type.is_counted ? word & 0xffff : field.offset;
+  const std::uint32_t items = field.type.is_counted ? (word >> 16) / field.type.bytes : field.type.array_count;
   const bool is_list = field.type.kind != model::TypeKind::HexBytes;
   if (is_list) out += '{';
-  for (std::uint32_t i = 0; i < field.type.array_count; ++i) {
+  for (std::uint32_t i = 0; i < items; ++i) {
     if (is_list && i != 0) out += ',';
-    append_item(out, field.type, record, field.offset + i * field.type.bytes, env);
+    append_item(out, field.type, record, first + i * field.type.bytes, env);
   }
   if (is_list) out += '}';
 }

@@ -33,7 +33,7 @@ std::string declare(std::string_view type, std::string_view name, std::uint32_t 
 std::string probe_declaration(const model::RecordField& field) {
   if (field.role != model::FieldRole::Argument) return "unsigned long " + field.name;
   std::string type = field_type_name(field.type);
-  if (field.type.array_count != 0) type += fmt::format("[{}]", field.type.array_count);
+  if (field.type.array_count != 0 && !field.type.is_counted) type += fmt::format("[{}]", field.type.array_count);
   return declare(type, field.name, 0);
 }
 
@@ -65,8 +65,21 @@ std::string value_of(const model::TypeSpec& type, std::string value) {
   return fmt::format("__print_symbolic({})", value);
 }
 
+// The items of a counted array, as kernels print arrays (include/trace/stages/stage3_trace_output.h, 6.1).
+std::string counted_value(const model::RecordField& field) {
+  const std::string items = fmt::format("__get_dynamic_array({})", field.name);
+  const std::string bytes = fmt::format("__get_dynamic_array_len({})", field.name);
+  if (field.type.kind == model::TypeKind::HexBytes) return fmt::format("__print_hex_str({}, {})", items, bytes);
+  return fmt::format("__print_array({}, {} / {}, {})", items, bytes, field.type.bytes, field.type.bytes);
+}
+
 void add_argument(PrintFormat& print, const model::RecordField& field) {
   const std::string_view one = print_format(field.type);
+  if (field.type.is_counted) {
+    print.format += fmt::format(" {}={}", field.name, one);
+    print.values += ", " + counted_value(field);
+    return;
+  }
   const bool text = is_string(field.type.kind);
   if (field.type.array_count == 0) {
     print.format += fmt::format(" {}={}", field.name, one);

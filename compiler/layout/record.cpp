@@ -94,10 +94,10 @@ std::optional<model::RecordLayout> layout_record(const model::Definition& defini
     add_field(layout, {.role = model::FieldRole::Argument,
                        .name = arg.name,
                        .type = arg.type,
-                       .size = arg.type.bytes * std::max(arg.type.array_count, 1u),
+                       .size = model::field_bytes(arg.type),
                        .is_signed = is_signed(arg.type),
                        .arg_index = static_cast<std::uint32_t>(i)});
-    layout.has_dynamic |= is_string(arg.type.kind);
+    layout.has_dynamic |= is_string(arg.type.kind) || arg.type.is_counted;
     if (layout.fixed_size - first > kMaxArgumentBytes) {
       report_too_big(definition, arg, sink);
       return std::nullopt;

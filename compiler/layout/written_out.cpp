@@ -25,10 +25,12 @@ std::string type_text(const model::TypeSpec& type) {
   const int bits = 8 * type.bytes;
   if (type.bit_width != 0)
     return type.written && !type.names ? type.text : fmt::format("b{}@{}/{}", type.bit_width, type.bit_offset, bits);
-  if (type.written && !type.names && !type.text.contains('(')) return type.text;
+  const std::string written = type.is_counted ? type.text.substr(0, type.text.find('[')) : type.text;
+  if (type.written && !type.names && !written.contains('(')) return written;
   const model::TypeKindRow& row = model::row_of(type.kind);
   const std::string item = row.word.size() > 1 ? std::string(row.word) : fmt::format("{}{}", row.word, bits);
-  return type.array_count == 0 || type.written ? item : fmt::format("{}[{}]", item, type.array_count);
+  return type.array_count == 0 || type.written || type.is_counted ? item
+                                                                  : fmt::format("{}[{}]", item, type.array_count);
 }
 
 std::string expression_text(const model::Definition& definition, const model::FetchExpr& expr) {
@@ -53,8 +55,10 @@ std::string written_out(const model::Definition& definition) {
   if (!definition.maxactive && text.starts_with("r0")) text.erase(1, 1);
   for (const model::FetchArg& arg : definition.args) {
     text += fmt::format(" {}={}:{}", arg.name, expression_text(definition, arg.expr), type_text(arg.type));
-    if (arg.length)
-      text += fmt::format("({}:{})", expression_text(definition, arg.length->expr), type_text(arg.length->type));
+    if (!arg.length) continue;
+    const std::string length = expression_text(definition, arg.length->expr) + ":" + type_text(arg.length->type);
+    text += arg.type.is_counted ? fmt::format("[{}{}]", arg.length->is_end ? ".." : "", length)
+                                : fmt::format("({})", length);
   }
   return text;
 }

@@ -6,6 +6,7 @@
 //   +0(%si):string(%dx)  v2 = counted v0+0 of v1; store string v2
 //   +0(%si):u8[16]     store int1[16] v0+0
 //   +0(%si):u8[4]      four loads, four stores
+//   +0(%si):s32[%dx]   store int4[64] v0+0 of v1
 //   +0(%si):be16       v1 = load u2 v0+0; v2 = byte_swap u2 v1; store int2 v2
 //
 // Arrays of 1, 2, 4 or 8 bytes are spelled out as single items since the kernel's filters compare
@@ -71,6 +72,21 @@ LoweredField array_of_items(const Fetched& datum, const model::RecordField& fiel
   return {std::move(packed), std::move(stores)};
 }
 
+LoweredField counted_array(const model::FetchArg& arg, const Fetched& datum, const model::RecordField& field,
+                           const model::Definition& definition, ValueTable& values) {
+  const model::Length& length = *arg.length;
+  return {OpaqueField{},
+          {{.kind = StoreKind::CountedArray,
+            .value = datum.value,
+            .offset = field.offset,
+            .bytes = field.type.bytes,
+            .count = field.type.array_count,
+            .imm = *datum.offset,
+            .from_user = datum.space == model::AddressSpace::User,
+            .length = integer_value(lower_fetch(length.expr, definition, values), length.type, values),
+            .length_is_end = length.is_end}}};
+}
+
 LoweredField array_field(const Fetched& datum, const model::RecordField& field, ValueTable& values) {
   KEVT_ASSERT(datum.offset.has_value());  // sema: arrays only over memory
   const bool is_text = is_string(field.type.kind);
@@ -93,6 +109,7 @@ LoweredField array_field(const Fetched& datum, const model::RecordField& field, 
 
 LoweredField argument_field(const model::FetchArg& arg, const Fetched& datum, const model::RecordField& field,
                             const model::Definition& definition, ValueTable& values) {
+  if (field.type.is_counted) return counted_array(arg, datum, field, definition, values);
   if (field.type.array_count > 0) return array_field(datum, field, values);
   if (is_string(field.type.kind)) {
     const ValueId text = text_value(arg, datum, definition, values);

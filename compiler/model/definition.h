@@ -179,16 +179,18 @@ struct TypeSpec {
   std::uint8_t bit_width = 0;  // Bitfield: bWIDTH@OFFSET/CONTAINER, CONTAINER == 8 * bytes; 0: all bits
   std::uint8_t bit_offset = 0;
   std::uint32_t array_count = 0;           // 0: not an array
+  bool is_counted = false;                 // an array of as many items as FetchArg::length says, array_count at most
   bool written = false;                    // false: implied
   std::shared_ptr<const EnumNames> names;  // Enum: the values' names, once types have told them; else nullptr
   std::string text;                        // as written, without ':'; empty when implied
   Span span;
 };
 
-// LENGTH of `string(LENGTH)`: an integer, the number of bytes of the text.
-struct TextLength {
+// LENGTH of `string(LENGTH)`, the number of bytes of the text, and of `s32[LENGTH]`, the number of items: an integer.
+struct Length {
   FetchExpr expr;
   TypeSpec type;
+  bool is_end = false;  // `s32[..END]`: the address behind the last item
 };
 
 struct FetchArg {
@@ -196,8 +198,9 @@ struct FetchArg {
   bool name_written = false;
   FetchExpr expr;
   TypeSpec type;
-  std::optional<TextLength> length;  // String, UserString; nullopt: the text ends at its NUL
-  std::string text;                  // expression and `:type` exactly as listings print them
+  // String, UserString; nullopt: the text ends at its NUL. Arrays that are counted always have one.
+  std::optional<Length> length;
+  std::string text;  // expression and `:type` exactly as listings print them
   // The target's types decide what is read. Either `base` is a VariableBase, or the type was `%pd` or `%pD`: then
   // `expr` has its dereferences, with offset 0.
   bool needs_types = false;

@@ -5,6 +5,7 @@
 //   alignment, then the bytes of the strings in argument order.  A string's word in the record
 //   is (length << 16) | offset, offset from the record's start, length with the final NUL,
 //   0 when it could not be read.  (kernel/trace/trace_probe.c, trace_kprobe.c of 6.1)
+//   An array that is counted at the hit lies there, too; its word's length is that of its items.
 #pragma once
 
 #include <cstdint>
@@ -17,6 +18,12 @@ namespace kevt::model {
 
 inline constexpr std::uint8_t kDataLocBytes = 4;  // of a string's word
 
+// Bytes of a field of that type in the fixed part of a record: of texts and counted arrays the data_loc word.
+constexpr std::uint32_t field_bytes(const TypeSpec& type) {
+  if (type.is_counted) return kDataLocBytes;
+  return type.bytes * (type.array_count == 0 ? 1 : type.array_count);
+}
+
 enum class FieldRole : std::uint8_t { ProbeIp, ProbeFunc, ProbeRetIp, Argument };
 
 struct RecordField {
@@ -24,7 +31,7 @@ struct RecordField {
   std::string name;
   TypeSpec type;
   std::uint32_t offset = 0;     // bytes from the record's start
-  std::uint32_t size = 0;       // bytes in the fixed part: items * bytes of one item
+  std::uint32_t size = 0;       // bytes in the fixed part: field_bytes()
   bool is_signed = false;       // as the format file says
   std::uint32_t arg_index = 0;  // Argument only: index into Definition::args
   // Strings: the byte that the word's offset counts from. 0: the record's start; `__rel_loc`: behind the word.
@@ -34,7 +41,7 @@ struct RecordField {
 struct RecordLayout {
   std::vector<RecordField> fields;  // in record order, without the 8 common bytes
   std::uint32_t fixed_size = 8;     // bytes before the dynamic data
-  bool has_dynamic = false;         // any string
+  bool has_dynamic = false;         // any string, any counted array
 
   static bool is_string(const RecordField& field) {
     return field.type.kind == TypeKind::String || field.type.kind == TypeKind::UserString ||

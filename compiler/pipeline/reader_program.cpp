@@ -21,7 +21,7 @@ bool reads_memory(const ir::Program& program) {
   };
   const auto store_does = [&](const ir::Store& store) {
     return store.kind == ir::StoreKind::TextArray ||
-           (store.kind == ir::StoreKind::IntegerArray && !lies_in_record(program, store.value));
+           (ir::is_array(store.kind) && !lies_in_record(program, store.value));
   };
   return std::ranges::any_of(program.values, value_does) || std::ranges::any_of(program.stores, store_does);
 }

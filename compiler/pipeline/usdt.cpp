@@ -131,8 +131,8 @@ class Expansion {
     return {};
   }
 
-  // `:string($arg2)` at each place: the length is that place's operand, with the operand's type if nothing else is
-  // written in the parentheses.
+  // `:string($arg2)`, `:s32[$arg2]` at each place: the length is that place's operand, with the operand's type if
+  // nothing else is written between the parentheses.
   std::expected<std::vector<std::string>, Problem> types_with_lengths(const Word& word, std::string_view type) const {
     std::vector<std::string> types(sites_.size(), std::string(type));
     const auto named = argument_in(type);
@@ -140,7 +140,8 @@ class Expansion {
     const auto operands = operands_of(word, named->first);
     if (!operands) return std::unexpected(operands.error());
     const std::size_t at = type.find("$arg");
-    const bool is_whole = at > 0 && type[at - 1] == '(' && type.substr(at + named->second) == ")";
+    const std::string_view behind = type.substr(at + named->second);
+    const bool is_whole = at > 0 && std::string_view("([.").contains(type[at - 1]) && (behind == ")" || behind == "]");
     for (std::size_t i = 0; i < types.size(); ++i)
       types[i].replace(at, named->second, (*operands)[i].fetch + (is_whole ? type_of(*operands) : ""));
     return types;

@@ -17,12 +17,15 @@ struct WrittenArgument {
   std::string_view before, behind;  // "+8(" and ")"
   std::string_view operand;         // what stands innermost
   std::string_view type;            // with its ':'
-  std::string_view length;          // EXPRESSION of `string(EXPRESSION)`; a part of `type`
+  std::string_view length;          // EXPRESSION of `string(EXPRESSION)`, `s32[EXPRESSION]`; a part of `type`
 };
 
 namespace {
 
 constexpr std::string_view kAllVariables = "$vars", kAllParameters = "$params";
+
+// Where the parentheses or brackets of a type begin; its size: there are none.
+std::size_t length_begin(std::string_view type) { return std::min(type.find_first_of("(["), type.size()); }
 
 WrittenArgument cut(std::string_view text) {
   WrittenArgument made;
@@ -35,9 +38,10 @@ WrittenArgument cut(std::string_view text) {
   made.before = value.substr(0, inner);
   made.operand = value.substr(inner, value.find(')', inner) - inner);
   made.behind = value.substr(inner + made.operand.size());
-  const std::size_t open = made.type.find('('), close = made.type.rfind(')');
-  if (open != std::string_view::npos && close != std::string_view::npos && close > open)
+  const std::size_t open = length_begin(made.type), close = made.type.find_last_of(")]");
+  if (open != made.type.size() && close != std::string_view::npos && close > open)
     made.length = made.type.substr(open + 1, close - open - 1);
+  if (made.length.starts_with("..")) made.length.remove_prefix(2);
   return made;
 }
 
@@ -117,8 +121,8 @@ std::expected<void, diag::Diagnostic> VariableArguments::add(const Word& word) {
         operand = KEVT_TRY(address(word, argument.operand, i));
       }
     }
-    if (i == 0) first_type = type.substr(0, type.find('('));
-    if (argument.type.empty() && type.substr(0, type.find('(')) != first_type)
+    if (i == 0) first_type = type.substr(0, length_begin(type));
+    if (argument.type.empty() && type.substr(0, length_begin(type)) != first_type)
       return std::unexpected(mistake(
           word,
           fmt::format("`{}` is `{}` at {} and `{}` at {}: write a type, or name one of the functions", argument.operand,

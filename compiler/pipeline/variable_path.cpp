@@ -16,6 +16,7 @@
 
 #include "common/error.h"
 #include "compiler/model/enum_names.h"
+#include "compiler/sema/list_object.h"
 #include "compiler/sema/text_object.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/target_env.h"
@@ -149,6 +150,12 @@ class Walk {
     if (bits_ != 0 && written.empty()) return bit_field();
     if (wants_text || written.empty()) {
       if (auto text = text_object(written)) return *std::move(text);
+    }
+    if (written.empty() || written == ":hex")
+      if (auto list = list_object(written)) return *std::move(list);
+    if (const auto array = sema::array_in(*types_, type_); array && written.empty()) {
+      type_ = *array;
+      return finish(written);
     }
     if (is_structure(type))
       return Refusal(fmt::format("it is a `{}`: name one of its members{}", types_->type_text(type_),
@@ -407,6 +414,25 @@ class Walk {
     VariableFetch made{add(0, KEVT_TRY(value(object.address, 8))), written.empty() ? ":string" : std::string(written)};
     if (object.length && !made.type.contains('(')) made.type += "(" + KEVT_TRY(value(*object.length, 8)) + ":u64)";
     return made;
+  }
+
+  // std::vector and the like; nullopt: it is none. With `hex` bytes are meant, also those that it points to.
+  std::optional<std::expected<VariableFetch, std::string>> list_object(std::string_view written) {
+    const Type& type = types_->type(type_);
+    const bool is_pointer = type.kind == TypeClass::Pointer;
+    if (is_pointer && written.empty()) return std::nullopt;
+    const auto object = sema::list_object(*types_, is_pointer ? type.target : type_);
+    if (!object || (!written.empty() && object->type.bytes != 1)) return std::nullopt;
+    if (is_pointer) point_to(0, type.target);
+    return list_in(*object, written);
+  }
+  std::expected<VariableFetch, std::string> list_in(const sema::ListObject& object, std::string_view written) const {
+    const std::string item = written.empty()
+                                 ? fmt::format(":{}{}", model::row_of(object.type.kind).word, 8 * object.type.bytes)
+                                 : std::string(written);
+    return VariableFetch{
+        add(0, KEVT_TRY(value(object.address, 8))),
+        fmt::format("{}[{}{}:u64]", item, object.is_end ? ".." : "", KEVT_TRY(value(object.length, 8)))};
   }
 
   const TypeTable* types_;

@@ -267,7 +267,12 @@ void check_entry_arguments(const DefinitionCheck& check) {
 
 namespace {
 
-// Refuses `enum` for an argument whose type is not known, and `hex` for a single byte.
+bool may_be_counted(model::TypeKind kind) {
+  return kind == model::TypeKind::Unsigned || kind == model::TypeKind::Signed || kind == model::TypeKind::Hex ||
+         kind == model::TypeKind::HexBytes || kind == model::TypeKind::Octal || kind == model::TypeKind::Float;
+}
+
+// Refuses `enum` for an argument whose type is not known, `hex` for a single byte, and what no array can count.
 void refuse_incomplete(const DefinitionCheck& check, std::size_t argument) {
   const model::FetchArg& arg = check.definition.args[argument];
   if (arg.type.kind == model::TypeKind::HexBytes && arg.type.array_count < 2)
@@ -275,6 +280,13 @@ void refuse_incomplete(const DefinitionCheck& check, std::size_t argument) {
                   .column = arg.type.span.begin,
                   .order = diag::argument_order(argument, diag::kArgType),
                   .note = "`hex` is for arrays of bytes: `hex[16]`; a number has `x8`, `x16`, `x32` or `x64`"});
+  if (arg.type.is_counted && !may_be_counted(arg.type.kind))
+    check.report({.kind = diag::Kind::BadType,
+                  .column = arg.type.span.begin,
+                  .order = diag::argument_order(argument, diag::kArgType),
+                  .note =
+                      "an array whose length is fetched is of numbers, `hex` or floating point; text has its length "
+                      "between parentheses: `string(%si)`"});
   if (arg.type.kind != model::TypeKind::Enum || arg.type.names || arg.needs_types) return;
   check.report(
       {.kind = diag::Kind::BadType,
@@ -295,7 +307,7 @@ void check_expression(DefinitionCheck& check, std::size_t argument, const target
   if (attached != nullptr) resolve_field(arg, *attached);
 }
 
-// Checks the length of a text as if it were an argument of its own: it must be a number.
+// Checks the length of a text or of an array as if it were an argument of its own: it must be a number.
 void check_length(DefinitionCheck& check, std::size_t argument, const target::CatalogEntry* attached) {
   model::FetchArg& arg = check.definition.args[argument];
   const LengthInPlace length(arg);
@@ -313,7 +325,7 @@ void check_length(DefinitionCheck& check, std::size_t argument, const target::Ca
     check.report({.kind = diag::Kind::BadType,
                   .column = arg.expr.base_span.begin,
                   .order = diag::argument_order(argument, diag::kArgType),
-                  .note = "the length of a text is an integer"});
+                  .note = "the length of a text or of an array is an integer"});
 }
 
 }  // namespace
@@ -325,7 +337,7 @@ void check_arguments(DefinitionCheck& check, const target::CatalogEntry* attache
     if (arg.text.empty()) continue;  // the parser reported it
     imply_float(arg);
     imply_hex(arg);
-    total += arg.type.bytes * std::max(arg.type.array_count, 1u);
+    total += model::field_bytes(arg.type);
     if (total > kMaxArgumentBytes) {
       check.report(too_big(check, i));
       return;

@@ -114,6 +114,9 @@ void Binder::bind(FilterPredicate& predicate) {
   if (!field) return;
   predicate.source = field->source;
   predicate.field = field->index;
+  if (field->is_counted)
+    return mistake(Kind::FilterIllegalFieldOp, predicate.operand_span.begin,
+                   "an array whose length is fetched is not compared");
   const bool compares = predicate.op != CompareOp::Glob && predicate.modifier == model::FieldModifier::None;
   if (compares && field->names && predicate.operand_quoted && !take_name(predicate, *field->names)) return;
   if (compares && field->is_hex && (predicate.operand_quoted || field->bytes > 8) && !take_hex(predicate, *field))

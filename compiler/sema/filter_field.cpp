@@ -64,6 +64,7 @@ std::optional<FilterField> find_filter_field(std::string_view name, const model:
                        .is_signed = field.is_signed,
                        .is_float = field.type.kind == model::TypeKind::Float,
                        .is_hex = field.type.kind == model::TypeKind::HexBytes,
+                       .is_counted = field.type.is_counted,
                        .bytes = field.size,
                        .names = field.type.array_count == 0 ? field.type.names.get() : nullptr};
   }

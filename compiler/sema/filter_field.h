@@ -17,7 +17,8 @@ struct FilterField {
   bool is_string = false;
   bool is_signed = false;
   bool is_float = false;
-  bool is_hex = false;  // bytes in hexadecimal, which a text may name
+  bool is_hex = false;      // bytes in hexadecimal, which a text may name
+  bool is_counted = false;  // an array whose length is fetched
   std::uint32_t bytes = 0;
   const model::EnumNames* names = nullptr;  // owned by the layout; nullptr: the field is no enumeration
 };

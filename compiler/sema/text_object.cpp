@@ -1,14 +1,15 @@
 // Both the name and the members of a type must fit: a program's own type `string` has other members.
 #include "compiler/sema/text_object.h"
 
-#include <algorithm>
 #include <string_view>
+
+#include "compiler/sema/list_object.h"
 
 namespace kevt::sema {
 
 namespace {
 
-// Paths of members, e.g. `vec.len`; a member with a '?' may be missing, as in older libraries.
+// Paths of members (member_of_path).
 struct KnownText {
   std::string_view name;  // the type's name; of a template only its beginning
   bool is_template;
@@ -23,19 +24,8 @@ constexpr KnownText kTexts[] = {
 };
 
 std::optional<std::uint32_t> bytes_to(const target::TypeTable& table, target::TypeId structure, std::string_view path) {
-  std::uint32_t bits = 0;
-  while (!path.empty()) {
-    std::string_view name = path.substr(0, path.find('.'));
-    path.remove_prefix(std::min(name.size() + 1, path.size()));
-    const bool is_optional = name.starts_with('?');
-    name.remove_prefix(is_optional ? 1 : 0);
-    const auto member = table.find_member(structure, name);
-    if (!member && is_optional) continue;
-    if (!member) return std::nullopt;
-    bits += member->bit_offset;
-    structure = table.strip(member->type);
-  }
-  return bits / 8;
+  const auto found = member_of_path(table, structure, path);
+  return found ? std::optional(found->offset) : std::nullopt;
 }
 
 }  // namespace

@@ -132,7 +132,7 @@ std::string field_names(const model::RecordLayout& layout) {
 
 bool is_number_size(std::uint32_t bytes) { return bytes == 1 || bytes == 2 || bytes == 4 || bytes == 8; }
 
-// Fills in type and size of the field's value. False: 6.1 cannot read a number of this size.
+// Fills in type and size of the field's value. False: 6.1 cannot read a number of this size, or it is a list.
 bool fill_value(HistField& field, const FilterField& found, const target::CatalogEntry& entry) {
   const bool recorded = found.source == FilterOperand::RecordField;
   field.type = recorded ? type_name(entry, entry.layout.fields[found.index]) : std::string(common_type(found.source));
@@ -142,7 +142,7 @@ bool fill_value(HistField& field, const FilterField& found, const target::Catalo
   field.is_signed = !is_text && found.is_signed;
   // A logarithm or a bucket of a text is no text.
   field.is_string = is_text && !model::is_measuring(field.modifier);
-  return is_text || is_number_size(field.bytes);
+  return !found.is_counted && (is_text || is_number_size(field.bytes));
 }
 
 void make_timestamp(HistField& field) {

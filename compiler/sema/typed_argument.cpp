@@ -1,6 +1,7 @@
 // What an argument reads, and with which type, once its operand has a type.
 //
 //   count            ->  of type u64               name of std::string   ->  +0(+0(name)):string(+8(name))
+//   sizes of std::vector<int>  ->  +0(+0(sizes)):s32[..+8(sizes)]
 //   s:string         ->  +0(s):string where s is a `char *`            st:enum  ->  its value and the names
 #include "compiler/sema/typed_argument.h"
 
@@ -12,6 +13,7 @@
 #include <utility>
 
 #include "compiler/model/enum_names.h"
+#include "compiler/sema/list_object.h"
 #include "compiler/sema/text_object.h"
 #include "grammar/parse_definition_text.h"
 
@@ -69,7 +71,7 @@ bool imply_array(const FetchArg& arg, const ResolvedOperand& operand, TypeSource
   return true;
 }
 
-// Makes a `T &` read the object that it refers to, if that is a number or a string object.
+// Makes a `T &` read the object that it refers to, if that is a number, a string object or a list.
 void follow_reference(FetchArg& arg, ResolvedOperand& operand) {
   const target::TypeTable& table = *operand.table;
   const target::Type& type = table.type(operand.type);
@@ -77,7 +79,8 @@ void follow_reference(FetchArg& arg, ResolvedOperand& operand) {
   const target::TypeId referred = table.strip(type.target);
   const TypeClass kind = table.type(referred).kind;
   const bool is_number = kind == TypeClass::Integer || kind == TypeClass::Enum || kind == TypeClass::Float;
-  if (!is_number && !text_object(table, referred)) return;
+  if (!is_number && !text_object(table, referred) && !list_object(table, referred) && !array_in(table, referred))
+    return;
   arg.expr.dereferences.push_back({.offset = 0});
   operand.type = referred;
 }
@@ -114,6 +117,30 @@ bool read_text_object(FetchArg& arg, const ResolvedOperand& operand) {
     arg.type.kind = TypeKind::String;
     arg.type.bytes = model::kDataLocBytes;
   }
+  return true;
+}
+
+// If the operand is a list (std::vector etc.), makes the argument read its items. `hex` of a list of bytes, or of a
+// pointer to one, is its bytes. False: neither, nothing was done.
+bool read_list_object(FetchArg& arg, const ResolvedOperand& operand) {
+  const target::TypeTable& table = *operand.table;
+  const target::Type& type = table.type(operand.type);
+  const bool is_pointer = type.kind == TypeClass::Pointer;
+  const bool is_hex = arg.type.written && arg.type.kind == TypeKind::HexBytes && arg.type.array_count == 0;
+  if (is_hex ? false : arg.type.written || is_pointer) return false;
+  const auto list = list_object(table, is_pointer ? type.target : operand.type);
+  if (!list || (is_hex && list->type.bytes != 1)) return false;
+  if (is_pointer) arg.expr.dereferences.push_back({.offset = 0});
+  if (arg.expr.dereferences.empty() && !std::holds_alternative<model::ArgumentBase>(arg.expr.base)) return false;
+  arg.length = {.expr = word_of(arg.expr, list->length), .type = {.kind = TypeKind::Unsigned}, .is_end = list->is_end};
+  arg.expr = word_of(std::move(arg.expr), list->address);
+  arg.expr.dereferences.push_back({.offset = 0});
+  const model::TypeSpec written = std::exchange(arg.type, list->type);
+  if (!is_hex) return true;
+  arg.type.kind = TypeKind::HexBytes;
+  arg.type.written = true;
+  arg.type.text = written.text;
+  arg.type.span = written.span;
   return true;
 }
 
@@ -197,8 +224,9 @@ void take_operand(DefinitionCheck& check, TypeSource source, std::size_t index, 
   arg.expr.dereferences.insert(arg.expr.dereferences.begin(), added.begin(), added.end());
   if (!outermost || operand.table == nullptr) return;
   follow_reference(arg, operand);
-  if (read_text_object(arg, operand)) return;
+  if (read_text_object(arg, operand) || read_list_object(arg, operand)) return;
   if (!arg.type.written) {
+    operand.type = array_in(*operand.table, operand.type).value_or(operand.type);
     if (!imply_array(arg, operand, source, arg.type)) imply_type(operand, source, arg.type);
   } else if (is_text(arg.type.kind)) {
     prepare_text(check, index, operand);

@@ -13,14 +13,14 @@ namespace kevt::target {
 namespace {
 constexpr unsigned kLimit = 2;
 constexpr std::size_t kMost = 5;
-constexpr std::size_t kLongest = 255;
+constexpr std::size_t kLongestName = 255;
 }  // namespace
 
 unsigned edit_distance(std::string_view a, std::string_view b, unsigned limit) {
   const unsigned too_far = limit + 1;
-  if (a.size() > kLongest || b.size() > kLongest) return a == b ? 0 : too_far;
+  if (a.size() > kLongestName || b.size() > kLongestName) return a == b ? 0 : too_far;
   if (a.size() > b.size() + limit || b.size() > a.size() + limit) return too_far;
-  std::array<std::array<unsigned, kLongest + 1>, 3> rows;  // two rows back, for swaps
+  std::array<std::array<unsigned, kLongestName + 1>, 3> rows;  // two rows back, for swaps
   for (unsigned j = 0; j <= b.size(); ++j) rows[0][j] = j;
   for (unsigned i = 1; i <= a.size(); ++i) {
     auto& row = rows[i % 3];

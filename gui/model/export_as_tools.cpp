@@ -68,7 +68,7 @@ Words castOf(const model::TypeSpec& type) {
 }
 
 // How many bytes a text has, as an expression; nullopt: no such tool can say it.
-Words lengthOf(const model::TextLength& length) {
+Words lengthOf(const model::Length& length) {
   const auto base = baseOf(length.expr.base);
   if (!base) return std::nullopt;
   const auto& reads = length.expr.dereferences;

@@ -72,7 +72,7 @@ QString fieldText(const record::EventFormat& event, const record::Field& field, 
         field.role == record::PlaceRole::Function ? record::SymbolOffset::Hidden : record::SymbolOffset::Shown;
     record::append_symbol(metadata.symbols_of(record.thread()), record::value_of(field, bytes).number, offset, text);
   } else if (const record::Value value = record::value_of(field, bytes);
-             value.is_integer() && field.items() == 1 && isHex(event, field)) {
+             value.is_integer() && field.kind == record::FieldKind::Number && isHex(event, field)) {
     text = fmt::format("0x{:x}", value.number);
   } else {
     record::append_value(field, bytes, text);

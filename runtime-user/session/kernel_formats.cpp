@@ -61,6 +61,7 @@ model::TypeSpec type_of(const record::Field& field) {
     case record::FieldKind::Numbers:
     case record::FieldKind::DynamicTexts:
     case record::FieldKind::DynamicBytes:
+    case record::FieldKind::DynamicNumbers:
       type.kind = model::TypeKind::Unsigned;
       type.array_count = std::max(field.size / std::max<std::uint32_t>(type.bytes, 1), 1u);
       break;

@@ -44,8 +44,8 @@ bool reads_at_sp_or_ip(const ir::Program& program) {
   for (const ir::Value& value : program.values)
     if (ir::row_of(value.op).fault == ir::Fault::Reads && is_special(value.a)) return true;
   return std::ranges::any_of(program.stores, [&](const ir::Store& store) {
-    return (store.kind == ir::StoreKind::IntegerArray || store.kind == ir::StoreKind::TextArray) &&
-           is_special(store.value);
+    return (ir::is_array(store.kind) && is_special(store.value)) ||
+           (store.kind == ir::StoreKind::CountedArray && is_special(store.length));
   });
 }
 

@@ -44,7 +44,7 @@ class World:
         self.typed = "p:step ksys_lseek i=offset:u64" if self.is_kernel else "p:step steps:step i"
         first, text = ("$arg2", "linux_banner") if self.is_kernel else ("%di", "_libc_intl_domainname")
         # The last one is what numbers() reads.
-        self.own = f"p:step {'ksys_lseek' if self.is_kernel else 'steps:step'} net={first}:be32 oct={first}:o32 text=@{text}:string(\\3) i={first}:u64"
+        self.own = f"p:step {'ksys_lseek' if self.is_kernel else 'steps:step'} net={first}:be32 oct={first}:o32 text=@{text}:string(\\3) list=@{text}:u8[\\3] i={first}:u64"
         self.real = "p:step steps:step x=%xmm0:f64 i=%di:s64"
         self.globbed = "p:step ksys_lsee? i=$arg2:u64" if self.is_kernel else "p:step steps:ste? i=%di:s64"
         self.line = "p:kprobes/step steps:step:0 i"  # the first line of a function

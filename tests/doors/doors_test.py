@@ -26,10 +26,10 @@ DOORS = ("command line", "script", "mount", "window")
 
 
 def is_own(text):
-    """Whether each line's numbers in network byte order and octal are those of its `i`, and its text is cut to three bytes."""
-    lines = re.findall(r'net=(\d+) oct=0(\d+) text="(\w+)" i=(\d+)$', text, re.MULTILINE)
+    """Whether each line's numbers in network byte order and octal are those of its `i`, and its text and list have three bytes."""
+    lines = re.findall(r'net=(\d+) oct=0(\d+) text="(\w+)" list=\{([\d,]+)\} i=(\d+)$', text, re.MULTILINE)
     return bool(lines) and all(int(net) == int.from_bytes(int(i).to_bytes(8, "little")[:4], "big") and int(octal, 8) == int(i) & 0xffffffff and word in ("lib", "Lin")
-                               for net, octal, word, i in lines)
+                               and bytes(map(int, items.split(","))) == word.encode() for net, octal, word, items, i in lines)
 
 
 def has_floats(text):
@@ -912,7 +912,7 @@ def table(world, runtime):
         "`p` probes": Three(["step"], step=ALL).cells(),
         "`r` probes": Three(["back"], back=100).cells(),
         "names and types of arguments": Three(["typed"], step=ALL).cells(),
-        "types `be32`, `o32`, `string(LENGTH)`": Three(["own"], step=ALL, also=is_own).cells(),
+        "types `be32`, `o32`, `string(LENGTH)`, `u8[LENGTH]`": Three(["own"], step=ALL, also=is_own).cells(),
         "floating point": Three(["real"], step=ALL, also=has_floats).cells(),
         "globs in places": Three(["globbed"], step=ALL).cells(),
         "lines of the source, local variables": Three(["line"], step=ALL).cells(),

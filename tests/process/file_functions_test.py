@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 import unittest
 
+import goprograms
 from kevtest import KEVTRACE, PROGRAMS, main
 from lines_test import ROUNDS, Traced, records, said
 from mounted import MountTest
@@ -168,9 +169,9 @@ class FileFunctions(Traced):
             self.assertEqual([int(one["n"]) for one in records(done.stdout, "sum")], [round + 2 for round in range(1, ROUNDS + 1)])
             self.assertIn("has neither debug information nor a build id", self.refused(stripped, f"p:sum {stripped}:sum_to n"))
 
-    @unittest.skipIf(shutil.which("go") is None, "there is no Go")
+    @unittest.skipIf(goprograms.GO is None, "there is no Go")
     def test_go_passes_arguments_elsewhere(self):
-        program = os.path.join(PROGRAMS, "go-programs", "static")
+        program = goprograms.built("static")
         for argument in ("n", "a=$arg1", "$arg*"):
             self.assertIn("Go's are in %ax %bx", self.refused(program, f"p:work {program}:main.work {argument}"))
 

@@ -1,16 +1,14 @@
 """Go programs: entry probes, also in the runtime, while stacks move and threads come; return probes are refused."""
 import os
 import re
-import shutil
 import signal
 import subprocess
 import unittest
 
 from attach_test import Attached, Target, read, text_of, wait_until
-from kevtest import KEVTRACE, PROGRAMS as BUILT, main, plain
+from goprograms import GO, built
+from kevtest import KEVTRACE, main, plain
 
-GO = shutil.which("go")
-PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 WORK = "p:w main.work n=%ax:s64 s=+0(%bx):x8[4] t=+0(%bx):string(%cx)"
 DEEP = "p:d main.deep n=%ax:s64 from=$stack0:x64"
 FIRST = "p:f main.first at=%ax:x64"
@@ -22,23 +20,6 @@ if not GO:
 
 
 class GoPrograms(Attached):
-    """Programs are built once for all tests."""
-    built = {}
-
-    @classmethod
-    def setUpClass(cls):
-        cls.store = os.path.join(BUILT, "go-programs")
-        os.makedirs(cls.store, exist_ok=True)
-
-    def build(self, name, *options, source="goroutines.go", cgo=False):
-        program = os.path.join(self.store, name)
-        if name not in self.built:
-            env = {"PATH": os.environ["PATH"], "GOCACHE": os.path.join(self.store, "cache"), "GO111MODULE": "off",
-                   "HOME": self.store, "CGO_ENABLED": "1" if cgo else "0"}
-            subprocess.run([GO, "build", *options, "-o", program, os.path.join(PROGRAMS, source)], check=True, env=env)
-            self.built[name] = program
-        return program
-
     def functions_of(self, program):
         """What `nm` calls text and a definition can name."""
         listed = subprocess.run(["nm", program], capture_output=True, check=True, text=True).stdout
@@ -59,10 +40,10 @@ class GoPrograms(Attached):
         self.assertEqual({r["n"] for r in traced.records("d")}, {*range(301)})
 
     def test_static(self):
-        self.check_work(self.build("static"))
+        self.check_work(built("static"))
 
     def test_stacks(self):
-        program = self.build("static")
+        program = built("static")
         done = subprocess.run([KEVTRACE, "run", "--stack", "-f", "folded", "-e", DEEP, "--", program], capture_output=True, text=True, timeout=300)
         self.assertIn(done.returncode, (0, 3), done.stderr)
         stacks = [line.rsplit(" ", 1) for line in done.stdout.splitlines() if ";" in line]
@@ -73,15 +54,15 @@ class GoPrograms(Attached):
         self.assertTrue(any("main.inParallel.func1;main.one;main.deep" in frames for frames, _ in stacks))
 
     def test_position_independent(self):
-        self.check_work(self.build("pie", "-buildmode=pie"))
+        self.check_work(built("pie", "-buildmode=pie"))
 
     def test_stripped(self):
         """Names come from the runtime's own table of functions."""
-        self.check_work(self.build("stripped", "-ldflags=-s -w"))
-        self.check_work(self.build("stripped_pie", "-ldflags=-s -w", "-buildmode=pie"))
+        self.check_work(built("stripped", "-ldflags=-s -w"))
+        self.check_work(built("stripped_pie", "-ldflags=-s -w", "-buildmode=pie"))
 
     def test_with_c(self):
-        program = self.build("with_c", source="with_c.go", cgo=True)
+        program = built("with_c", source="with_c.go", cgo=True)
         traced = self.run_both([program], "p:w main.work n=%ax:s64", "p:m libc:calloc n=%di:u64 z=%si:u64",
                                "r:back libc:calloc at=$retval:x64", filters=["m: z == 24", "back: at != 0"])
         # A function whose stack has to grow starts again, as a uprobe sees it, too.
@@ -94,7 +75,7 @@ class GoPrograms(Attached):
 
     def test_every_function(self):
         """The runtime's own, too: scheduler, collector, signal handlers, stack growth."""
-        program = self.build("static")
+        program = built("static")
         expected = plain([program])
         definitions = [f"p:f{i} {name}" for i, name in enumerate(self.functions_of(program))]
         events = self.path("events", "\n".join(definitions).encode() + b"\n")
@@ -111,7 +92,7 @@ class GoPrograms(Attached):
             self.assertEqual(refused, {b"runtime.clone.abi0", b"runtime.settls.abi0", b"runtime.rt0_go.abi0"})
 
     def test_running_and_again(self):
-        target = Target(self, [self.build("static"), "stay"])
+        target = Target(self, [built("static"), "stay"])
         text = text_of(target.pid, "/")
         definitions = ("p:w main.work n=%ax:s64", "p:d main.deep", "p:s runtime.schedule", FIRST)
         for _ in range(3):
@@ -131,7 +112,7 @@ class GoPrograms(Attached):
         """A disarmed site is the program's own again: first(nil) faults there at every tick."""
         if not os.access("/dev/fuse", os.R_OK | os.W_OK):
             self.skipTest("/dev/fuse cannot be opened")
-        target = Target(self, [self.build("static"), "stay"])
+        target = Target(self, [built("static"), "stay"])
         folder = self.path("tracing")
         mount = subprocess.Popen([KEVTRACE, "mount", folder, "--pid", str(target.pid)], stderr=subprocess.DEVNULL)
         self.addCleanup(mount.wait, 60)
@@ -150,7 +131,7 @@ class GoPrograms(Attached):
         self.assertEqual(target.process.stdout.readline().split()[2], b"0")
 
     def test_the_tracer_is_killed(self):
-        program = self.build("static")
+        program = built("static")
         target = Target(self, [program, "stay"])
         text = text_of(target.pid, program)
         tracer = self.start([target.pid], WORK, DEEP)
@@ -161,7 +142,7 @@ class GoPrograms(Attached):
         target.wait_for_ticks(2)
 
     def refusal(self, *words):
-        status, _, err = plain([KEVTRACE, "run", *words, "--", self.build("static")])
+        status, _, err = plain([KEVTRACE, "run", *words, "--", built("static")])
         self.assertEqual(status, 1, err)
         return err
 

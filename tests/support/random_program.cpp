@@ -236,8 +236,13 @@ Store Generator::random_store(StoreKind kind) {
     case StoreKind::TextArray:
       store.bytes = 4;
       break;
+    case StoreKind::CountedArray:
+      store.bytes = size();
+      store.length_is_end = one_in(random_, 3);
+      store.length = pick(random_, store.length_is_end && !one_in(random_, 4) ? addresses_ : integers_);
+      break;
   }
-  if (kind == StoreKind::IntegerArray || kind == StoreKind::TextArray) {
+  if (ir::is_array(kind)) {
     store.value = pick(random_, addresses_);
     store.imm = random_offset(random_);
     store.from_user = one_in(random_, 4);
@@ -248,12 +253,12 @@ Store Generator::random_store(StoreKind kind) {
 }
 
 void Generator::add_store() {
-  auto kind = static_cast<StoreKind>(below(random_, 4));
+  auto kind = static_cast<StoreKind>(below(random_, 5));
   if (texts_.empty() && kind == StoreKind::Text) kind = StoreKind::Integer;
   if (options_.excluded.contains(Op::String) && kind == StoreKind::TextArray) kind = StoreKind::Integer;
   const Store store = random_store(kind);
   program_.stores.push_back(store);
-  program_.fixed_size += store.bytes * store.count;
+  program_.fixed_size += ir::fixed_bytes(store);
 }
 
 void Generator::add_sink() {

@@ -119,18 +119,23 @@ std::uint32_t word_at(const std::vector<std::uint8_t>& record, std::uint32_t off
          static_cast<std::uint32_t>(record[offset + 3]) << 24;
 }
 
-// The dynamic part is exactly the strings, in order, each ended by its only NUL.
+// The dynamic part is exactly the strings and counted arrays, in order, each string ended by its only NUL.
 void check_record(const ir::Program& program, const std::vector<std::uint8_t>& record) {
   ASSERT_GE(record.size(), program.fixed_size);
   ASSERT_LE(record.size(), model::kMaxRecordBytes);
   std::uint32_t next = program.fixed_size;
   for (const ir::Store& store : program.stores) {
-    if (store.kind != ir::StoreKind::Text && store.kind != ir::StoreKind::TextArray) continue;
-    for (std::uint32_t i = 0; i < store.count; ++i) {
+    if (!ir::is_dynamic(store.kind)) continue;
+    const bool is_counted = store.kind == ir::StoreKind::CountedArray;
+    for (std::uint32_t i = 0; i < (is_counted ? 1 : store.count); ++i) {
       const std::uint32_t word = word_at(record, store.offset + 4 * i);
       EXPECT_EQ(word & 0xffff, next);
       next += word >> 16;
       ASSERT_LE(next, record.size());
+      if (is_counted) {
+        EXPECT_LE(word >> 16, store.count * store.bytes);
+        continue;
+      }
       if (word >> 16 == 0) continue;
       const std::string text(record.begin() + (word & 0xffff), record.begin() + next);
       EXPECT_EQ(text.find('\0'), text.size() - 1);

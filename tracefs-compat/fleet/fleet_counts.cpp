@@ -39,6 +39,7 @@ std::optional<Column> column_named(const record::EventFormat& event, const std::
       return Column{.sql = fmt::format("ifNull({}, '(fault)')", column), .is_text = true};
     case FieldKind::Numbers:
     case FieldKind::DynamicBytes:
+    case FieldKind::DynamicNumbers:
     case FieldKind::DynamicTexts:
       return std::nullopt;
   }

@@ -16,7 +16,7 @@ namespace kevt::fleet {
 namespace {
 
 constexpr std::size_t kMostSent = 1 << 22, kLongestKey = 128;
-constexpr std::uint32_t kRowsOfPage = 65'536;
+constexpr std::uint32_t kMessagesOfPage = 65'536;
 
 // Numbers of one value are equal whatever their size; no text is equal to a number.
 std::optional<std::string> key_of(const record::Value& value) {
@@ -93,7 +93,7 @@ class Matcher {
         if (field == format->fields.end()) continue;
         has_field = true;
         if (!KEVT_TRY(find_tables(*of.server)).contains(event.table)) continue;  // it has no record yet
-        FleetLane lane(*of.server, of.session, *format, event.table, {.from_ns = of.session.first_ns}, kRowsOfPage);
+        FleetLane lane(*of.server, of.session, *format, event.table, {.from_ns = of.session.first_ns}, kMessagesOfPage);
         for (KEVT_TRY(lane.step()); !lane.at_end(); KEVT_TRY(lane.step()))
           if (auto key = key_of(record::value_of(*field, lane.record())))
             KEVT_TRY(take(i, lane.head().time_ns, *std::move(key)));

@@ -48,6 +48,7 @@ std::string type_of(const Field& field) {
     case FieldKind::Number:
       return number_type(field);
     case FieldKind::Numbers:
+    case FieldKind::DynamicNumbers:
       return "Array(" + number_type(field) + ")";
     case FieldKind::Text:
     case FieldKind::DynamicBytes:
@@ -58,11 +59,6 @@ std::string type_of(const Field& field) {
       return "Array(Nullable(String))";
   }
   return "String";
-}
-
-std::uint32_t items_there(const Field& field, std::span<const std::uint8_t> record) {
-  const std::uint64_t behind = record.size() > field.offset ? record.size() - field.offset : 0;
-  return static_cast<std::uint32_t>(std::min<std::uint64_t>(field.items(), behind / std::max(field.item_bytes, 1u)));
 }
 
 void append_text(const Field& field, std::span<const std::uint8_t> record, std::uint32_t item, RowWriter& row) {
@@ -77,8 +73,9 @@ void append_field(const Field& field, std::span<const std::uint8_t> record, RowW
   switch (field.kind) {
     case FieldKind::Number:
       return row.bits(record::value_of(field, record).number, field.item_bytes);
-    case FieldKind::Numbers: {
-      const std::uint32_t items = items_there(field, record);
+    case FieldKind::Numbers:
+    case FieldKind::DynamicNumbers: {
+      const std::uint32_t items = record::items_of(field, record);
       row.length(items);
       for (std::uint32_t i = 0; i < items; ++i) row.bits(record::value_of(field, record, i).number, field.item_bytes);
       return;
@@ -116,6 +113,14 @@ void read_field(const Field& field, RowReader& rows, record::RecordBuilder& out)
         if (i < field.items()) out.store_number(field, value, static_cast<std::uint32_t>(i));
       }
       return out.end_at(field, items);
+    }
+    case FieldKind::DynamicNumbers: {
+      std::string bytes;
+      for (std::uint64_t left = rows.count(); left > 0 && rows.good(); --left) {
+        const std::uint64_t value = rows.bits(field.item_bytes);
+        bytes.append(reinterpret_cast<const char*>(&value), field.item_bytes);
+      }
+      return out.store_dynamic(field, bytes);
     }
     case FieldKind::Text:
       return out.store_text(field, rows.text());

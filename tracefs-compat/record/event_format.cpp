@@ -61,7 +61,7 @@ std::uint32_t type_bytes(std::string_view type) {
   if (type.find('*') != std::string_view::npos) return 8;
   if (const std::uint32_t bytes = float_bytes(type)) return bytes;
   const auto digits = type.find_first_of("0123456789");
-  if (digits != std::string_view::npos && std::string_view("usxbUSlei").find(type[0]) != std::string_view::npos) {
+  if (digits != std::string_view::npos && std::string_view("usxobUSlei").find(type[0]) != std::string_view::npos) {
     std::uint32_t bits = 0;
     std::from_chars(type.data() + digits, type.data() + type.size(), bits);
     if (bits == 8 || bits == 16 || bits == 32 || bits == 64) return bits / 8;
@@ -149,6 +149,19 @@ std::set<std::string_view> names_in_hex(std::string_view print_fmt) {
   return names;
 }
 
+// `__data_loc s32[] v` that is printed as an array: its items are numbers.
+void set_counted(Field& field, std::string_view print_fmt) {
+  if (field.kind != FieldKind::DynamicBytes) return;
+  const std::string printed =
+      fmt::format("__print_array(__get_{}dynamic_array({})", field.is_relative ? "rel_" : "", field.name);
+  const auto item = trimmed(std::string_view(field.type).substr(field.is_relative ? 9 : 10));
+  const std::uint32_t bytes = type_bytes(item.substr(0, item.find('[')));
+  if (!std::has_single_bit(bytes) || bytes > 8 || !print_fmt.contains(printed)) return;
+  field.kind = FieldKind::DynamicNumbers;
+  field.item_bytes = bytes;
+  field.is_float = float_bytes(item.substr(0, item.find('['))) == bytes;
+}
+
 PlaceRole role_of(std::string_view name) {
   if (name == "__probe_ip") return PlaceRole::Place;
   if (name == "__probe_func") return PlaceRole::Function;
@@ -207,7 +220,19 @@ std::span<const std::uint8_t> located(const Field& field, std::span<const std::u
 
 bool is_dynamic(const Field& field) {
   return field.kind == FieldKind::DynamicText || field.kind == FieldKind::DynamicTexts ||
-         field.kind == FieldKind::DynamicBytes;
+         field.kind == FieldKind::DynamicBytes || field.kind == FieldKind::DynamicNumbers;
+}
+
+// A number of `bytes` bytes, as the field has them.
+Value number_value(const Field& field, std::uint64_t raw) {
+  if (field.is_float)
+    return {
+        .kind = Value::Kind::Float, .number = raw, .text = {}, .bytes = static_cast<std::uint8_t>(field.item_bytes)};
+  const unsigned shift = 64 - 8 * std::clamp(field.item_bytes, 1u, 8u);
+  Value value;
+  value.kind = field.is_signed ? Value::Kind::Signed : Value::Kind::Unsigned;
+  value.number = field.is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(raw << shift) >> shift) : raw;
+  return value;
 }
 
 }  // namespace
@@ -222,6 +247,25 @@ std::uint32_t EventFormat::fixed_size() const {
   std::uint32_t end = 8;
   for (const Field& field : fields) end = std::max(end, field.offset + field.size);
   return end;
+}
+
+std::uint32_t items_of(const Field& field, std::span<const std::uint8_t> record) {
+  switch (field.kind) {
+    case FieldKind::Numbers: {  // one at a record's end may be shorter than it could be
+      const std::uint64_t behind = record.size() - std::min<std::size_t>(record.size(), field.offset);
+      return static_cast<std::uint32_t>(std::min<std::uint64_t>(field.items(), behind / field.item_bytes));
+    }
+    case FieldKind::DynamicTexts:
+      return field.items();
+    case FieldKind::DynamicNumbers:
+      return static_cast<std::uint32_t>(located(field, record, 0).size() / field.item_bytes);
+    case FieldKind::Number:
+    case FieldKind::Text:
+    case FieldKind::DynamicText:
+    case FieldKind::DynamicBytes:
+      return 1;
+  }
+  return 1;
 }
 
 bool has_too_much_text(const EventFormat& event, std::span<const std::uint8_t> record) {
@@ -266,6 +310,7 @@ Result<EventFormat> parse_format(std::string_view system, std::string_view text)
   for (Field& field : made.fields)
     field.is_hex =
         field.kind == FieldKind::Numbers && field.item_bytes == 1 && field.size > 1 && in_hex.contains(field.name);
+  for (Field& field : made.fields) set_counted(field, made.print_fmt);
   std::uint32_t bytes = 0;
   made.steps = kStepsOfRecord + static_cast<std::uint32_t>(made.print_fmt.size() / kTextPerStep);
   for (const Field& field : made.fields) {
@@ -306,16 +351,13 @@ Value value_of(const Field& field, std::span<const std::uint8_t> record, std::ui
       const std::uint64_t raw =
           load(record, field.offset + std::uint64_t{item} * field.item_bytes, field.item_bytes, there);
       if (!there || item >= std::max(field.items(), 1u)) return value;
-      if (field.is_float)
-        return {.kind = Value::Kind::Float,
-                .number = raw,
-                .text = {},
-                .bytes = static_cast<std::uint8_t>(field.item_bytes)};
-      const unsigned shift = 64 - 8 * std::clamp(field.item_bytes, 1u, 8u);
-      value.kind = field.is_signed ? Value::Kind::Signed : Value::Kind::Unsigned;
-      value.number =
-          field.is_signed ? static_cast<std::uint64_t>(static_cast<std::int64_t>(raw << shift) >> shift) : raw;
-      return value;
+      return number_value(field, raw);
+    }
+    case FieldKind::DynamicNumbers: {
+      bool there = false;
+      const std::uint64_t raw =
+          load(located(field, record, 0), std::uint64_t{item} * field.item_bytes, field.item_bytes, there);
+      return there ? number_value(field, raw) : value;
     }
     case FieldKind::Text:
       if (field.offset > record.size() || field.size > record.size() - field.offset) return value;
@@ -374,6 +416,7 @@ std::span<const std::uint8_t> dynamic_bytes(const Field& field, std::span<const 
     case FieldKind::DynamicText:
     case FieldKind::DynamicTexts:
     case FieldKind::DynamicBytes:
+    case FieldKind::DynamicNumbers:
       return located(field, record, 0);
     case FieldKind::Number:
     case FieldKind::Numbers:

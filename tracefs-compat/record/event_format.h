@@ -14,12 +14,13 @@
 namespace kevt::record {
 
 enum class FieldKind : std::uint8_t {
-  Number,        // 1 to 8 bytes
-  Numbers,       // several of `item_bytes`
-  Text,          // char[N] in the record itself, ended by a NUL or its size
-  DynamicText,   // a data_loc word: offset | length << 16
-  DynamicTexts,  // several such words
-  DynamicBytes,  // a data_loc word of anything but characters
+  Number,          // 1 to 8 bytes
+  Numbers,         // several of `item_bytes`
+  Text,            // char[N] in the record itself, ended by a NUL or its size
+  DynamicText,     // a data_loc word: offset | length << 16
+  DynamicTexts,    // several such words
+  DynamicBytes,    // a data_loc word of anything but characters
+  DynamicNumbers,  // a data_loc word of numbers of `item_bytes`: `print fmt` prints it by __print_array()
 };
 
 // Addresses that are printed as symbols.
@@ -38,7 +39,15 @@ struct Field {
   FieldKind kind = FieldKind::Number;
   PlaceRole role = PlaceRole::None;
 
-  std::uint32_t items() const { return item_bytes ? size / item_bytes : 0; }
+  // How many there are at most in the fixed part: numbers, or data_loc words.
+  std::uint32_t items() const {
+    if (kind == FieldKind::DynamicNumbers) return 1;
+    return item_bytes ? size / item_bytes : 0;
+  }
+  // Whether a record has several values of it, and shows them as a list.
+  bool is_list() const {
+    return kind == FieldKind::Numbers || kind == FieldKind::DynamicTexts || kind == FieldKind::DynamicNumbers;
+  }
   bool is_text() const {
     return kind == FieldKind::Text || kind == FieldKind::DynamicText || kind == FieldKind::DynamicTexts;
   }
@@ -94,9 +103,11 @@ double as_double(const Value& value);
 // Appends "3", "-3", "2.5"; a text as it is; what is not there as "(fault)".
 void append_plain(const Value& value, std::string& out);
 Value value_of(const Field& field, std::span<const std::uint8_t> record, std::uint32_t item = 0);
+// How many values of the field the record has: of lists what is there, otherwise 1.
+std::uint32_t items_of(const Field& field, std::span<const std::uint8_t> record);
 // Whether its dynamic data, which may lie over each other, are more than a record of this size can have.
 bool has_too_much_text(const EventFormat& event, std::span<const std::uint8_t> record);
-// The bytes of dynamic data; empty where they are not in the record.
+// The bytes of the field, of dynamic data those behind the fixed part; empty where they are not in the record.
 std::span<const std::uint8_t> dynamic_bytes(const Field& field, std::span<const std::uint8_t> record);
 
 }  // namespace kevt::record

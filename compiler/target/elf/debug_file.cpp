@@ -27,7 +27,7 @@ namespace {
 
 using BuildId = std::vector<std::uint8_t>;
 
-constexpr std::uint64_t kLongestPath = 4096, kLongestBuildId = 64;
+constexpr std::uint64_t kLongestPath = 4096;
 
 struct Candidate {
   std::shared_ptr<FileContents> contents;

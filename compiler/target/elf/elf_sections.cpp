@@ -12,7 +12,6 @@ namespace kevt::target {
 namespace {
 
 constexpr std::uint64_t kMostSections = 1 << 16;
-constexpr std::uint32_t kLongestBuildId = 64;
 
 std::uint64_t padded(std::uint64_t bytes) { return (bytes + 3) & ~std::uint64_t{3}; }
 

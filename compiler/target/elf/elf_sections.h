@@ -35,7 +35,8 @@ struct ElfSections {
 // Sections are optional (a loader needs none): damaged headers mean no sections.
 ElfSections read_sections(CheckedBytes file, const Elf64_Ehdr& header);
 
-// The bytes of the NT_GNU_BUILD_ID note, 1 to 64; empty if there is no such note.
+inline constexpr std::uint32_t kLongestBuildId = 64;
+// The bytes of the NT_GNU_BUILD_ID note, 1 to kLongestBuildId; empty if there is no such note.
 std::vector<std::uint8_t> build_id_of(const ElfSections& sections);
 
 }  // namespace kevt::target

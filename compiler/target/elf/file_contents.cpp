@@ -26,7 +26,7 @@
 namespace kevt::target {
 namespace {
 
-constexpr std::uint64_t kLongest = std::uint64_t{1} << 44;  // the longest file of ext4
+constexpr std::uint64_t kLongestFile = std::uint64_t{1} << 44;  // the longest file of ext4
 constexpr std::size_t kMostExtents = 1 << 16;
 
 std::atomic<unsigned> open_files = 0;
@@ -123,7 +123,7 @@ Result<void> FileContents::take(UniqueFd file) {
   if (::fstat(file.get(), &status) != 0) return std::unexpected(Error::from_errno("stat " + name_));
   if (!S_ISREG(status.st_mode)) return std::unexpected(Error(fmt::format("`{}` is not a regular file", name_)));
   version_ = version_of(status);
-  if (static_cast<std::uint64_t>(status.st_size) > kLongest)
+  if (static_cast<std::uint64_t>(status.st_size) > kLongestFile)
     return std::unexpected(Error(fmt::format("`{}` is {} bytes long: no program is", name_, status.st_size)));
   if (status.st_size == 0) return {};
   const auto size = static_cast<std::uint64_t>(status.st_size);

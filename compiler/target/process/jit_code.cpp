@@ -24,7 +24,7 @@ namespace kevt::target {
 namespace {
 
 constexpr std::uint64_t kMostCode = std::uint64_t{512} << 20;
-constexpr std::size_t kMostPieces = 1000;  // segments: ElfImage takes 1024
+constexpr std::size_t kMostMapPieces = 1000;  // segments: ElfImage takes 1024
 constexpr std::uint64_t kSmallGap = 64 << 10;
 
 struct Piece {
@@ -52,7 +52,7 @@ std::vector<Piece> pieces_for(std::vector<PerfMapEntry>& entries, const std::vec
       pieces.back().mapping.end = end;
       return false;
     }
-    if (pieces.size() == kMostPieces || bytes + (end - begin) > kMostCode) return true;
+    if (pieces.size() == kMostMapPieces || bytes + (end - begin) > kMostCode) return true;
     bytes += end - begin;
     pieces.push_back({.mapping = home, .bytes = {}});
     pieces.back().mapping.start = begin;

@@ -1,7 +1,8 @@
-"""Runs in the guest: texts of a given length by bpf, of kernel functions and of programs.
+"""Runs in the guest: texts and lists of a given length by bpf, of kernel functions and of programs.
 
 counted_in_guest.py KEVTRACE COLD MARKED
 """
+import re
 import sys
 
 from traced import check, failures, records, run
@@ -17,7 +18,7 @@ COMMAND = ('/usr/bin/python3', '-S', '-c', PROGRAM)
 
 
 def test_functions_of_the_kernel():
-    definitions = ['p:w ksys_write fd=$arg1:u32 s=+0($arg2):string($arg3) u=+u0($arg2):ustring($arg3:u32) n=$arg3:u64 two=+0($arg2):string(\\2)']
+    definitions = ['p:w ksys_write fd=$arg1:u32 s=+0($arg2):string($arg3) u=+u0($arg2):ustring($arg3:u32) n=$arg3:u64 two=+0($arg2):string(\\2) l=+0($arg2):u8[$arg3] h=+0($arg2):hex[$arg3:u32]']
     status, out, err = run(definitions, ['w: s ~ "GET*" || s == "" || s == "G"'], *COMMAND)
     check(status == 0, 'status %d %s' % (status, err))
     seen = [(r['s'], r['u'], r['two']) for r in records(out, 'w')]
@@ -26,6 +27,8 @@ def test_functions_of_the_kernel():
     check([one[0] for one in ours] == wanted, 'texts: %s' % seen)
     check(all(one[0] == one[1] for one in ours), 'of user memory: %s' % ours)
     check([one[2] for one in ours][3:] == ['"GE"'] * 5, 'two bytes: %s' % ours)
+    lists = [(r['l'], r['h']) for r in records(out, 'w') if r['s'] in wanted][-len(LENGTHS):]
+    check(lists == [('{%s}' % ','.join(str(byte) for byte in TEXT[:n].encode()), TEXT[:n].encode().hex()) for n in LENGTHS], 'lists: %s' % lists)
 
 
 def test_nothing_at_no_address():
@@ -38,9 +41,11 @@ def test_nothing_at_no_address():
 def test_markers_of_programs():
     marked = sys.argv[3]
     for filters, wanted in (([], ['"a"', '"a "', '"a t"']), (['m: t ~ "a *"'], ['"a "', '"a t"'])):
-        status, out, err = run(['p:m %s:marked:registers t=$arg3:string($arg1) u=+0($arg3):ustring(\\3)' % marked], filters, marked, '3')
+        status, out, err = run(['p:m %s:marked:registers t=$arg3:string($arg1) u=+0($arg3):ustring(\\3) l=+0($arg3):u8[$arg1] h=+0($arg3):hex[\\3]' % marked], filters, marked, '3')
         check(status == 0, 'status %d %s' % (status, err))
         check([(r['t'], r['u']) for r in records(out, 'm')] == [(t, '"a t"') for t in wanted], 'of programs: %s' % records(out, 'm'))
+        lists = [(r['l'], r['h']) for r in records(out, 'm')]
+        check(lists == [('{%s}' % ','.join(str(byte) for byte in t.strip('"').encode()), b'a t'.hex()) for t in wanted], 'lists of programs: %s' % lists)
 
 
 def test_a_text_at_the_end_of_a_page():
@@ -52,12 +57,14 @@ def test_a_text_at_the_end_of_a_page():
         'ctypes.memmove(at + 4096 - 9, b"at an end", 9)\nctypes.memmove(at + 4096 - 16, b"nul\\0", 4)\nfd = os.open("/dev/null", os.O_WRONLY)\n'
         'for begin, size in ((9, 9), (9, 8), (9, 10), (16, 40), (1, 1)): libc.syscall(1, fd, ctypes.c_void_p(at + 4096 - begin), ctypes.c_size_t(size))\n')
     wanted = ['"at an end"', '"at an en"', '(fault)', '"nul"', '"d"']
-    for definition in ('p:w ksys_write s=+0($arg2):string($arg3) p=$arg2:x64', 'p:w ksys_write s=+u0($arg2):ustring($arg3) p=$arg2:x64'):
+    in_hex = [b'at an end'.hex(), b'at an en'.hex(), '', '', b'd'.hex()]  # a list has no NUL: the fourth is too long
+    for definition in ('p:w ksys_write s=+0($arg2):string($arg3) h=+0($arg2):hex[$arg3]', 'p:w ksys_write s=+u0($arg2):ustring($arg3) h=+0($arg2):hex[$arg3]'):
         for filters in ([], ['w: s != "another"']):  # kept in the scratch, and read where it is recorded
             status, out, err = run([definition], filters, '/usr/bin/python3', '-S', '-c', program)
             check(status == 0, 'status %d %s' % (status, err))
-            seen = [r['s'] for r in records(out, 'w')]
-            check(any(seen[i:i + 5] == wanted for i in range(len(seen))), 'at an end of a page, %s: %s' % (definition, seen))
+            seen = [(r['s'], r['h']) for r in records(out, 'w')]
+            check(any(seen[i:i + 5] == [*zip(wanted, in_hex)] for i in range(len(seen))), 'at an end of a page, %s: %s' % (definition, seen))
+            check(re.search(r'^w: \d+ numbers or lists could not be read', err, re.MULTILINE), 'unreadable lists are counted: %s' % err)
 
 
 test_functions_of_the_kernel()

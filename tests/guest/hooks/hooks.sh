@@ -2,7 +2,7 @@
 # hooks.sh KERNEL KEVTRACE COLD MARKED: in one guest what the bpf runtime traces: `f`, `t`, `w` and `e` probes (in_guest.py,
 # static_in_guest.py), the kernel's own events in `run` (enabled_in_guest.py), memory of programs that is not resident
 # (resident_in_guest.py), stacks of hits (stacks_in_guest.py), markers of programs
-# (usdt_in_guest.py), lines of the source (lines_in_guest.py), floating point (floats_in_guest.py), texts of a given length
+# (usdt_in_guest.py), lines of the source (lines_in_guest.py), floating point (floats_in_guest.py), texts and lists of a given length
 # (counted_in_guest.py), a program and the kernel together (both_in_guest.py), a tracer that is killed (keeper_in_guest.py), and what a mount answers beside the kernel's own directory
 # (answers_in_guest.py). With KEVT_SAMPLE (../on_kernels) a third of them. 77: there is no guest.
 set -euo pipefail

@@ -25,4 +25,4 @@ def run(definitions, filters, *words):
 def records(text, event):
     """The fields of each record of `event`, as written, with the task's id."""
     lines = re.findall(r'-(\d+) +\[\d+\].* %s: \(([^)]*)\) ?(.*)$' % event, text, re.MULTILINE)
-    return [dict(re.findall(r'(\w+)=("[^"]*"|\S+)', rest), PID=pid, PLACE=place) for pid, place, rest in lines]
+    return [dict(re.findall(r'(\w+)=("[^"]*"|\S*)', rest), PID=pid, PLACE=place) for pid, place, rest in lines]

@@ -26,7 +26,7 @@ std::string table_text(std::string_view text, Controls controls) {
 void append_value(const Field& field, std::span<const std::uint8_t> record, std::string& out) {
   if (field.kind == FieldKind::DynamicBytes || field.is_hex)
     return append_hexadecimal(dynamic_bytes(field, record), out);
-  const std::uint32_t count = field.kind == FieldKind::Text ? 1 : field.items();
+  const std::uint32_t count = items_of(field, record);
   for (std::uint32_t i = 0; i < count; ++i) {
     if (i) out += ',';
     append_plain(value_of(field, record, i), out);

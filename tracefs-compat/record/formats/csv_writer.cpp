@@ -28,6 +28,7 @@ CellKind kind_of(const Field& field) {
   switch (field.is_hex ? FieldKind::DynamicBytes : field.kind) {
     case FieldKind::Number:
     case FieldKind::Numbers:
+    case FieldKind::DynamicNumbers:
       return CellKind::Number;
     case FieldKind::Text:
     case FieldKind::DynamicText:

@@ -60,6 +60,8 @@ std::string declaration(const Field& field) {
       for (std::uint32_t i = 0; i < field.items(); ++i) all += fmt::format("string _{}_{}; ", field.name, i);
       return all;
     }
+    case FieldKind::DynamicNumbers:
+      return fmt::format("u32 __{0}_length; {1} _{0}[__{0}_length];", field.name, number_class(field, false));
     case FieldKind::DynamicBytes:
       return fmt::format("u32 __{0}_length; u8 _{0}[__{0}_length];", field.name);
   }
@@ -93,10 +95,12 @@ void append_field(const Field& field, std::span<const std::uint8_t> record, std:
     case FieldKind::DynamicTexts:
       for (std::uint32_t i = 0; i < field.items(); ++i) append_text(value_of(field, record, i), out);
       return;
-    case FieldKind::DynamicBytes: {
+    case FieldKind::DynamicBytes:
+    case FieldKind::DynamicNumbers: {
+      const std::size_t item = field.kind == FieldKind::DynamicNumbers ? field.item_bytes : 1;
       const auto bytes = dynamic_bytes(field, record);
-      put32(out, static_cast<std::uint32_t>(bytes.size()));
-      append_bytes(bytes, out);
+      put32(out, static_cast<std::uint32_t>(bytes.size() / item));
+      append_bytes(bytes.first(bytes.size() / item * item), out);
     }
   }
 }

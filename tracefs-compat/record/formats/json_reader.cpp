@@ -148,6 +148,14 @@ void store(const Field& field, const Json& value, const Json* exact, RecordBuild
     case FieldKind::Numbers:
       for (std::uint32_t i = 0; i < items; ++i) out.store_number(field, number_of(value[i], field), i);
       return;
+    case FieldKind::DynamicNumbers: {
+      std::string bytes;
+      for (const Json& item : value) {
+        const std::uint64_t number = number_of(item, field);
+        bytes.append(reinterpret_cast<const char*>(&number), field.item_bytes);
+      }
+      return out.store_dynamic(field, bytes);
+    }
     case FieldKind::Text:
       return out.store_text(field, text_of(value, exact));
     case FieldKind::DynamicText:

@@ -68,11 +68,9 @@ void append_json_value(const Field& field, std::span<const std::uint8_t> record,
       return append_one(value_of(field, record), out);
     case FieldKind::Numbers:
     case FieldKind::DynamicTexts:
+    case FieldKind::DynamicNumbers:
       out += '[';
-      for (std::uint32_t i = 0; i < field.items(); ++i) {
-        const bool is_behind = field.kind == FieldKind::Numbers &&
-                               field.offset + (i + 1) * std::uint64_t{field.item_bytes} > record.size();
-        if (is_behind) break;  // an array at a record's end may be shorter than it could be
+      for (std::uint32_t i = 0, items = items_of(field, record); i < items; ++i) {
         if (i) out += ',';
         append_one(value_of(field, record, i), out);
       }

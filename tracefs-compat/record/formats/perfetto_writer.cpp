@@ -60,9 +60,12 @@ Protobuf generic_event(const TypedRecord& record) {
       add_field(event, field.name, {.kind = Value::Kind::Text, .text = digits});
       continue;
     }
-    const std::uint32_t count = field.kind == FieldKind::Text ? 1 : std::min(field.items(), 64u);
+    const std::uint32_t count = std::min(items_of(field, record.bytes), 64u);
     for (std::uint32_t i = 0; i < count; ++i)
-      add_field(event, count > 1 ? field.name + "[" + std::to_string(i) + "]" : field.name,
+      add_field(event,
+                field.is_list() && (count > 1 || field.kind == FieldKind::DynamicNumbers)
+                    ? field.name + "[" + std::to_string(i) + "]"
+                    : field.name,
                 value_of(field, record.bytes, i));
   }
   return event;

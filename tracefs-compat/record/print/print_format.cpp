@@ -23,6 +23,17 @@ namespace {
 constexpr std::uint64_t kMaxArray = 4096;
 constexpr std::size_t kMaxPrinted = 64 << 10;  // the kernel itself prints no more than 8 KiB
 
+// How the items of a counted array are printed: the letter of a probe's type, `s` of `__data_loc s32[]`. 0: it is a
+// kernel's own array, which is hexadecimal.
+char probe_type(const Field& field) {
+  const std::string_view type = field.type;
+  const auto at = type.rfind(' ') + 1;
+  const auto letter = type.substr(at, 1), bits = type.substr(at + letter.size());
+  const bool is_known =
+      field.kind == FieldKind::DynamicNumbers && letter.size() == 1 && std::string_view("usxof").contains(letter[0]);
+  return is_known && bits == fmt::format("{}[]", 8 * field.item_bytes) ? letter[0] : 0;
+}
+
 class Printing {
  public:
   Printing(const std::vector<PrintNode>& nodes, std::span<const std::uint8_t> record, const Symbols& symbols)
@@ -226,7 +237,24 @@ class Printing {
       fmt::format_to(std::back_inserter(out), "{}{:02x}", i ? std::string_view(node.text) : "", bytes[i]);
   }
 
+  // An array that a probe has counted: the type says how its items are printed. libtraceevent prints them as unsigned.
+  void counted(const PrintNode& node, char letter, std::string& out) const {
+    out += '{';
+    for (std::uint32_t i = 0, items = items_of(*node.field, record_); i < items && i < kMaxArray; ++i) {
+      if (i) out += ',';
+      const Value value = value_of(*node.field, record_, i);
+      if (letter == 'x')
+        fmt::format_to(std::back_inserter(out), "0x{:x}", value.number);
+      else if (letter == 'o')
+        fmt::format_to(std::back_inserter(out), "0{:o}", value.number);
+      else
+        append_plain(value, out);
+    }
+    out += '}';
+  }
+
   void array(const PrintNode& node, std::string& out) const {
+    if (const char letter = probe_type(*node.field)) return counted(node, letter, out);
     const auto bytes = dynamic_bytes(*node.field, record_);
     const std::uint64_t size = std::clamp<std::uint64_t>(number(node.child[1]), 1, 8);
     const std::uint64_t count = std::min({number(node.child[0]), bytes.size() / size, kMaxArray});
@@ -339,6 +367,8 @@ NumberStyle PrintFormat::style_of(std::string_view field) const {
         node->kind == NodeKind::Name && !node->names.empty() && node->names.back().number >> 32;
     while (node->kind == NodeKind::Cast || (names_addresses && node->kind == NodeKind::Name))
       node = &nodes_[node->child[0]];
+    if (node->kind == NodeKind::Array && node->field->name == field)
+      return probe_type(*node->field) == 'x' ? NumberStyle::Hex : NumberStyle::Decimal;
     if (node->kind != NodeKind::Field || node->field->name != field) continue;
     if (names_addresses) return NumberStyle::Symbol;
     if (piece.conversion == 'S' || piece.conversion == 'y') return NumberStyle::Symbol;
@@ -359,7 +389,7 @@ void append_shown(const Field& field, NumberStyle style, const Symbols& symbols,
                         field.is_float || field.is_hex;
   if (is_plain) return append_value(field, record, out);
   const std::size_t begin = out.size();
-  for (std::uint32_t i = 0; i < field.items(); ++i) {
+  for (std::uint32_t i = 0, items = items_of(field, record); i < items; ++i) {
     if (out.size() - begin > kMaxPrinted) {
       out += " …";
       return;
@@ -421,7 +451,7 @@ void print_fields(const EventFormat& event, std::span<const std::uint8_t> record
       for (std::uint8_t byte : dynamic_bytes(field, record)) fmt::format_to(std::back_inserter(out), "{:02x}", byte);
       continue;
     }
-    const std::uint32_t count = field.kind == FieldKind::Text ? 1 : field.items();
+    const std::uint32_t count = items_of(field, record);
     for (std::uint32_t i = 0; i < count; ++i) {
       const Value value = value_of(field, record, i);
       if (i) out += ',';

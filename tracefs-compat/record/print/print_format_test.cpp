@@ -118,6 +118,35 @@ TEST(PrintFormat, PrintsTextOfTheRecordItself) {
   EXPECT_EQ(printed("\"<%s> <%-6s> <%.2s>\", REC->c, REC->c, REC->c", 0), "<abcd> <abcd  > <ab>");
 }
 
+// A list of two numbers of 4 bytes, -1 and 16, of a type, as it is printed.
+std::string printed_list(const std::string& type, const std::string& as = "") {
+  const auto event = parse_format(
+      "s", "name: e\nID: 9\nformat:\n\tfield:__data_loc " + type +
+               "[] l;\toffset:8;\tsize:4;\tsigned:" + (type[0] == 's' ? "1" : "0") + ";\n\nprint fmt: \"<%s>\", " +
+               (as.empty() ? "__print_array(__get_dynamic_array(l), __get_dynamic_array_len(l) / 4, 4)" : as) + "\n");
+  if (!event) return event.error().message();
+  const auto format = PrintFormat::compile(*event);
+  if (!format) return "not understood";
+  Bytes bytes(20, 0);
+  store<std::uint32_t>(bytes, 8, 8u << 16 | 12);
+  store<std::uint32_t>(bytes, 12, ~0u);
+  store<std::uint32_t>(bytes, 16, 16);
+  std::string out;
+  format->print(bytes, Symbols(), PlaceStyle::Symbols, out);
+  return out;
+}
+
+TEST(PrintFormat, PrintsListsAsTheirTypesSay) {
+  EXPECT_EQ(printed_list("s32"), "<{-1,16}>");
+  EXPECT_EQ(printed_list("u32"), "<{4294967295,16}>");
+  EXPECT_EQ(printed_list("x32"), "<{0xffffffff,0x10}>");
+  EXPECT_EQ(printed_list("o32"), "<{037777777777,020}>");
+  EXPECT_EQ(printed_list("f32"), "<{-nan,2.2e-44}>");
+  EXPECT_EQ(printed_list("unsigned int"), "<{0xffffffff,0x10}>") << "as a kernel prints its arrays";
+  EXPECT_EQ(printed_list("u8", "__print_hex_str(__get_dynamic_array(l), __get_dynamic_array_len(l))"),
+            "<ffffffff10000000>");
+}
+
 TEST(PrintFormat, DoesNotGuess) {
   EXPECT_EQ(printed("\"%d\", foo(REC->n)", 1), "not understood");
   EXPECT_EQ(printed("\"%d\", REC->nope", 1), "not understood");
@@ -178,6 +207,25 @@ TEST(EventFormat, RefusesWhatIsNoFormat) {
   EXPECT_FALSE(parse_format("s", "name: x\nID: 70000\n"));
   EXPECT_FALSE(parse_format("s", "name: x\nID: 1\n\tfield:int a;\toffset:99999999999;\tsize:4;\n"));
   EXPECT_FALSE(parse_format("s", "name: x\nID: 1\n\tfield:int a\n"));
+}
+
+TEST(EventFormat, ReadsNoListOutsideTheRecord) {
+  const auto event = parse_format(
+      "s",
+      "name: e\nID: 9\nformat:\n\tfield:__data_loc s32[] l;\toffset:8;\tsize:4;\tsigned:1;\n\nprint fmt: \"%s\", "
+      "__print_array(__get_dynamic_array(l), __get_dynamic_array_len(l) / 4, 4)\n");
+  ASSERT_TRUE(event);
+  const Field& list = *event->find("l");
+  EXPECT_EQ(list.kind, FieldKind::DynamicNumbers);
+  Bytes bytes(19, 0xff);
+  store<std::uint32_t>(bytes, 8, 7u << 16 | 12);
+  EXPECT_EQ(items_of(list, bytes), 1u) << "three bytes are no item";
+  EXPECT_EQ(value_of(list, bytes).number, ~0ull);
+  EXPECT_EQ(value_of(list, bytes, 1).kind, Value::Kind::Absent);
+  store<std::uint32_t>(bytes, 8, 8u << 16 | 12);  // a byte more than the record has
+  EXPECT_EQ(items_of(list, bytes), 0u);
+  EXPECT_EQ(value_of(list, bytes).kind, Value::Kind::Absent);
+  EXPECT_EQ(items_of(list, std::span(bytes).first(9)), 0u);
 }
 
 TEST(EventFormat, ReadsNothingOutsideTheRecord) {

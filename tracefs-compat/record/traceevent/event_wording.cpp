@@ -41,7 +41,8 @@ void append_raw(const auto& value, std::string& out) {
 bool is_whole(const TypedRecord& record) {
   if (record.bytes.size() < record.event->fixed_size() || has_too_much_text(*record.event, record.bytes)) return false;
   for (const Field& field : record.event->fields) {
-    const bool is_dynamic = field.kind == FieldKind::DynamicText || field.kind == FieldKind::DynamicBytes;
+    const bool is_dynamic = field.kind == FieldKind::DynamicText || field.kind == FieldKind::DynamicBytes ||
+                            field.kind == FieldKind::DynamicNumbers;
     std::uint32_t word = 0;
     if (!is_dynamic || field.offset + sizeof word > record.bytes.size()) continue;
     std::memcpy(&word, record.bytes.data() + field.offset, sizeof word);

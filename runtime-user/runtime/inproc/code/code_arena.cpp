@@ -20,7 +20,7 @@ namespace kevt::inproc {
 namespace {
 constexpr std::int64_t kJumpReach = (std::int64_t{1} << 31) - (16 << 20);
 
-constexpr std::uint8_t kBreakpoint = 0xcc;
+constexpr std::uint8_t kUnused = 0xcc;
 
 std::uint64_t aligned(std::uint64_t at) { return (at + model::kImageAlignment - 1) & ~(model::kImageAlignment - 1); }
 
@@ -93,7 +93,7 @@ Result<RemoteAddr> CodeArena::allocate(Window& window, std::uint64_t size) {
 
 void CodeArena::give_back(RemoteAddr at, std::uint64_t size) {
   const std::uint64_t bytes = aligned(size);
-  std::memset(local(at, bytes), kBreakpoint, bytes);
+  std::memset(local(at, bytes), kUnused, bytes);
   const auto window =
       std::ranges::find_if(windows_, [at](const Window& w) { return at >= w.base && at < w.base + kWindowBytes; });
   auto piece = window->free.emplace(static_cast<std::uint64_t>(at - window->base), bytes).first;
