@@ -8,7 +8,7 @@ set(KEVT_SANITIZE "" CACHE STRING "value for -fsanitize=, e.g. address,undefined
 # ours is reading the standard library. `./kev check` compiles sources one by one, so that none lives by another's includes.
 option(KEVT_UNITY "compile sources in batches" ON)
 set(CMAKE_UNITY_BUILD ${KEVT_UNITY})
-set(CMAKE_UNITY_BUILD_BATCH_SIZE 12)
+set(CMAKE_UNITY_BUILD_BATCH_SIZE 24)
 
 find_program(CCACHE ccache)
 if(CCACHE)

@@ -321,8 +321,10 @@ void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
         break;
     }
   }
-  const auto stack = program_.takes_stack ? ir::stack_number(program_) : std::nullopt;
-  Value* const behind = stack ? stack_bytes(*stack) : b_.getInt32(0);
+  const auto number = ir::stack_number(program_);
+  const bool has_stack = program_.takes_stack && number.has_value();
+  const ir::ValueId stack = number.value_or(0);
+  Value* const behind = has_stack ? stack_bytes(stack) : b_.getInt32(0);
   // counted_loop() leaves the integers' defining blocks in front of everything after them.
   BasicBlock* fits = block("fits");
   BasicBlock* lost = block("lost");
@@ -358,7 +360,7 @@ void NativeEmitter::emit_record(std::uint32_t sink, BasicBlock* next) {
         break;
     }
   }
-  if (stack) store_stack(*stack, byte_at(b_, record, size));
+  if (has_stack) store_stack(stack, byte_at(b_, record, size));
   native_.commit(b_);
   native_.count(b_, Counter::Recorded, sink);
   go(next);

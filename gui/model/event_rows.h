@@ -53,6 +53,7 @@ class EventRows : public QAbstractTableModel {
 
   // Sets a filter in the kernel's language; empty: all rows. False: `mistake` says what is wrong, and nothing changes.
   bool setFilter(const QString& text, FilterMistake& mistake);
+  const std::shared_ptr<const TraceFilter>& filter() const { return filter_; }  // nullptr: there is none
   QString filterText() const { return filter_ ? filter_->text() : QString(); }
   // The rows kept by the filter among those it has seen so far; nullptr: no filter.
   const std::shared_ptr<const record::RowSubset>& kept() const { return kept_; }

@@ -303,6 +303,42 @@ TEST_F(GuiModel, ASearchFindsPieceByPieceWhatTheFilterLeaves) {
   EXPECT_EQ(search.numberOf(search.hits()[3]), 4);
 }
 
+// Of most records no line is made; the same text as an expression is looked for in every line.
+TEST_F(GuiModel, ASearchWithoutLinesFindsTheSame) {
+  const auto format = record::parse_format("kprobes", kFormat);
+  ASSERT_TRUE(format);
+  TraceDocument document;
+  EventRows rows(document);
+  RecordSearch search(document, rows);
+  document.beginLive(QStringLiteral("test"));
+  document.showLive(trace(140'000, *format), nullptr);  // several chunks
+  const auto found = [&](const QString& text, bool is_expression, bool minds_case) {
+    QString error;
+    EXPECT_TRUE(search.start({text, is_expression, minds_case}, error)) << text.toStdString();
+    EXPECT_TRUE(QTest::qWaitFor([&] { return !search.isBusy(); }, 60000));
+    return search.hits();
+  };
+  RowText lines(document.metadata());
+  const std::string line = lines.line(document.view().typed(100'000)).toStdString();
+  std::size_t hits = 0;
+  for (const char* filter : {"", "count > 700000", "common_pid == 8"}) {
+    FilterMistake mistake;
+    ASSERT_TRUE(rows.setFilter(QString::fromLatin1(filter), mistake));
+    for (const std::string& text :
+         {std::string("count=77"), std::string("COUNT=77"), std::string("7 "), std::string("-8"),
+          std::string("] ....."), std::string("nowhere"), line, line.substr(10, 30), line.substr(line.size() - 9),
+          std::string("12345"), std::string("\xc3\xa4")}) {
+      const QString shown = QString::fromStdString(text);
+      for (const bool minds_case : {false, true}) {
+        const auto by_lines = found(QRegularExpression::escape(shown), true, minds_case);
+        EXPECT_EQ(found(shown, false, minds_case), by_lines) << text << ", filter " << filter;
+        hits += by_lines.size();
+      }
+    }
+  }
+  EXPECT_GT(hits, 100'000u);
+}
+
 TEST_F(GuiModel, TheTreeOfEventsIsAProperModel) {
   EventTree tree;
   const QAbstractItemModelTester tester(&tree, QAbstractItemModelTester::FailureReportingMode::Fatal);

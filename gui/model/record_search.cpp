@@ -1,20 +1,17 @@
-// Searching lines of records.
-//
-// Each line is made, searched and dropped, so a search takes time but no memory: some hundred thousand records a
-// second. Hits are handed on piece by piece, so the first ones show at once, and a keystroke stops the previous search.
-// Only rows that the table's filter keeps are searched.
+// Searching records, piece by piece: the first hits show at once, and a keystroke stops the previous search. A piece
+// takes a few hundredths of a second. Only rows that the table's filter keeps are searched.
 #include "gui/model/record_search.h"
 
 #include <algorithm>
+#include <chrono>
 
-#include "gui/model/row_text.h"
 #include "gui/model/trace_document.h"
 
 namespace kevt::gui {
 
 namespace {
-constexpr record::Row kPiece = 50'000;
-constexpr record::Row kSearchedAtOnce = 1024;
+constexpr std::chrono::milliseconds kShortPiece{20}, kLongPiece{80};
+constexpr std::size_t kMostChunks = 256;
 }  // namespace
 
 RecordSearch::RecordSearch(TraceDocument& document, EventRows& rows, QObject* parent)
@@ -22,7 +19,7 @@ RecordSearch::RecordSearch(TraceDocument& document, EventRows& rows, QObject* pa
   connect(&document_, &TraceDocument::reset, this, [this] {
     if (busy_) *busy_ = true;
     busy_.reset();
-    lines_.reset();
+    finder_.reset();
     hits_.clear();
     Q_EMIT hitsChanged();
   });
@@ -37,44 +34,49 @@ bool RecordSearch::start(const SearchText& text, QString& error) {
   busy_.reset();
   hits_.clear();
   text_ = text;
-  pattern_ = QRegularExpression(
+  finder_.reset();
+  QRegularExpression pattern(
       text.is_regex ? text.text : QRegularExpression::escape(text.text),
       text.minds_case ? QRegularExpression::NoPatternOption : QRegularExpression::CaseInsensitiveOption);
-  const bool is_right = pattern_.isValid();
+  const bool is_right = pattern.isValid();
   if (!is_right) {
-    error = pattern_.errorString();
+    error = pattern.errorString();
     text_.text.clear();
   }
   Q_EMIT hitsChanged();
-  if (!lines_) lines_ = std::make_shared<RowText>(document_.metadata());
-  if (is_right && !text.text.isEmpty()) piece(0);
-  return is_right;
+  if (!is_right || text.text.isEmpty()) return is_right;
+  finder_ = std::make_shared<LineFinder>(document_.metadata(), text, std::move(pattern));
+  chunks_at_once_ = 1;
+  piece(0);
+  return true;
 }
 
 void RecordSearch::piece(record::Row from) {
+  using Clock = std::chrono::steady_clock;
   const record::StoreView view = document_.view();
   if (from >= view.rows()) return;
-  const record::Row to = std::min(view.rows(), from + kPiece);
+  const std::size_t first = view.chunk_of(from);
+  const std::size_t last = std::min(view.chunks().size(), first + chunks_at_once_);
+  const record::Row to = last == view.chunks().size() ? view.rows() : view.chunks()[last]->first_row;
+  const LineFinder::Part part{.first = first, .last = last, .from = from, .most = kMostHits - hits_.size()};
+  struct Result {
+    std::vector<record::Row> rows;
+    Clock::duration took = {};
+  };
   busy_ = jobs_.start(
-      [view, metadata = document_.metadata(), lines = lines_, pattern = pattern_, from,
-       to](const std::atomic<bool>& cancelled) {
-        lines->setMetadata(metadata);
-        std::vector<record::Row> found;
-        std::vector<record::TypedRecord> records;
-        for (record::Row first = from; first < to && !cancelled; first += kSearchedAtOnce) {
-          records.clear();
-          for (record::Row row = first; row < std::min(first + kSearchedAtOnce, to); ++row)
-            records.push_back(view.typed(row));
-          lines->askAhead(records);
-          for (std::size_t i = 0; i < records.size(); ++i)
-            if (pattern.match(lines->line(records[i])).hasMatch()) found.push_back(first + static_cast<record::Row>(i));
-        }
-        return found;
+      [view, metadata = document_.metadata(), finder = finder_, filter = rows_.filter(),
+       part](const std::atomic<bool>& cancelled) {
+        const Clock::time_point began = Clock::now();
+        finder->setMetadata(metadata);
+        Result made{.rows = finder->find(view, part, filter.get(), cancelled)};
+        made.took = Clock::now() - began;
+        return made;
       },
-      [this, to](const std::vector<record::Row>& found) {
+      [this, to](const Result& found) {
         busy_.reset();
-        for (const record::Row row : found)
-          if (hits_.size() < kMostHits && rows_.shows(row)) hits_.push_back(row);
+        hits_.insert(hits_.end(), found.rows.begin(), found.rows.end());
+        if (found.took < kShortPiece) chunks_at_once_ = std::min(2 * chunks_at_once_, kMostChunks);
+        if (found.took > kLongPiece) chunks_at_once_ = std::max<std::size_t>(chunks_at_once_ / 2, 1);
         if (to < document_.view().rows() && hits_.size() < kMostHits) piece(to);
         Q_EMIT hitsChanged();
       });

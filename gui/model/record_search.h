@@ -2,22 +2,16 @@
 #pragma once
 
 #include <QObject>
-#include <QRegularExpression>
 #include <memory>
 #include <vector>
 
 #include "gui/model/event_rows.h"
 #include "gui/model/job.h"
+#include "gui/model/line_finder.h"
 
 namespace kevt::gui {
 
-class RowText;
 class TraceDocument;
-
-struct SearchText {
-  QString text;
-  bool is_regex = false, minds_case = false;
-};
 
 class RecordSearch : public QObject {
   Q_OBJECT
@@ -48,8 +42,8 @@ class RecordSearch : public QObject {
   TraceDocument& document_;
   EventRows& rows_;
   SearchText text_;
-  QRegularExpression pattern_;
-  std::shared_ptr<RowText> lines_;  // used by one worker after the other
+  std::shared_ptr<LineFinder> finder_;  // used by one worker after the other
+  std::size_t chunks_at_once_ = 1;
   std::vector<record::Row> hits_;
   Cancelled busy_;
   JobQueue jobs_;

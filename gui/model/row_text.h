@@ -42,6 +42,8 @@ class RowText {
   // To be called before details or lines of these records are asked for in this order: libtraceevent's texts cost much
   // less when made together.
   void askAhead(std::span<const record::TypedRecord> records) { lines_.ask_ahead(records); }
+  // Whether the event's records are told by its print fmt, not by libtraceevent or field by field.
+  bool isByPrintFormat(const record::EventFormat& event) { return lines_.own_format(event).has_value(); }
   QString details(const record::TypedRecord& record);
   QString line(const record::TypedRecord& record);  // the whole trace line, without its newline
   // Why libtraceevent's plugins are not used; returned once.

@@ -88,14 +88,13 @@ bool TraceFilter::keeps(const record::StoreView& view, record::Row row) const {
 // Event by event, so that the records of one do the same one after another; what is kept is a bit each meanwhile.
 std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, const record::StoreChunk& chunk,
                                                const record::RowSubset::Part* before) const {
-  std::vector<std::uint32_t> begin(chunk.rows());  // of each record's bytes
-  std::uint32_t sum = 0;
-  for (std::uint32_t row = 0; row < chunk.rows(); ++row) {
-    begin[row] = sum;
-    sum += chunk.size_depth[row] & record::kMaxStoredBytes;
+  const std::vector<std::uint32_t> begins = chunk.payload_begins();
+  std::vector<record::TypedRecord> tasks;  // without anything but the thread
+  for (const std::uint32_t id : chunk.tasks) {
+    const record::StoreTask& task = view.names().tasks[id];
+    tasks.push_back({.pid = task.pid, .comm = task.comm, .bytes = {}, .instance = task.instance});
   }
-  std::vector<std::int32_t> pids;
-  for (const std::uint32_t task : chunk.tasks) pids.push_back(view.names().tasks[task].pid);
+  std::vector<std::uint8_t> of_task(tasks.size());  // whether a filter that asks for the task keeps its records
   const std::uint32_t seen = before ? before->seen : 0;
   std::vector<std::uint64_t> bits((chunk.rows() + 63) / 64);
   std::size_t count = 0;
@@ -103,11 +102,13 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
   for (const record::LaneGroup& group : chunk.groups[kAxis]) {
     if (group.id >= by_event_.size() || !by_event_[group.id].is_kept) continue;
     const auto& filter = by_event_[group.id].filter;
+    const bool is_of_task = filter && filter->is_of_task();
+    for (std::size_t i = 0; is_of_task && i < tasks.size(); ++i) of_task[i] = filter->holds(tasks[i]);
     const auto holds = [&](std::uint32_t row) {
       if (!filter) return true;
+      if (is_of_task) return of_task[chunk.task[row]] != 0;
       if (!filter->is_of_integers()) return filter->holds(view.typed(chunk.first_row + row));
-      const auto bytes = chunk.payload.subspan(begin[row], chunk.size_depth[row] & record::kMaxStoredBytes);
-      return filter->holds(bytes, pids[chunk.task[row]], chunk.cpu_of(row));
+      return filter->holds(chunk.bytes_from(begins[row], row), tasks[chunk.task[row]].pid, chunk.cpu_of(row));
     };
     for (const std::uint16_t row : chunk.order[kAxis].subspan(group.begin, group.end - group.begin)) {
       if (row < seen) continue;

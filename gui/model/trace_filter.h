@@ -37,10 +37,11 @@ class TraceFilter {
   // How many events the filter was compiled for; if the trace has more now, compile it again.
   std::size_t events() const { return by_event_.size(); }
 
- private:
+  // The places of the records that are kept of a chunk of the view, ascending; `before` as above.
   std::vector<std::uint16_t> places(const record::StoreView& view, const record::StoreChunk& chunk,
                                     const record::RowSubset::Part* before) const;
 
+ private:
   struct Event {
     bool is_kept = false;
     std::optional<record::BoundFilter> filter;

@@ -85,6 +85,10 @@ model::RecordLayout layout_of(const EventFormat& event) {
 
 BoundFilter::BoundFilter(const model::FilterExpr& filter, const EventFormat& event) : event_(event) {
   first_ = emit(filter, kHolds, kFails);
+  is_of_task_ = std::ranges::all_of(steps_, [](const Step& step) {
+    return step.predicate.source == model::FilterOperand::Comm ||
+           step.predicate.source == model::FilterOperand::CommonPid;
+  });
   for (const Step& step : steps_) {
     const auto test = integer_test(step);
     if (!test) return;

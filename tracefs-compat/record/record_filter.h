@@ -24,6 +24,8 @@ class BoundFilter {
   // much faster.
   bool is_of_integers() const { return is_of_integers_; }
   bool holds(std::span<const std::uint8_t> bytes, std::int32_t pid, std::uint32_t cpu) const;
+  // Whether it asks only for the thread and its name: then all records of a thread have the same answer.
+  bool is_of_task() const { return is_of_task_; }
 
  private:
   // A comparison of an integer, as a range: the number, its sign bit turned when it has one, minus `low`, is at most
@@ -56,7 +58,7 @@ class BoundFilter {
   const EventFormat& event_;
   std::vector<Step> steps_;
   std::vector<IntegerStep> integer_steps_;  // the same, when is_of_integers_
-  bool is_of_integers_ = false;
+  bool is_of_integers_ = false, is_of_task_ = false;
   std::uint32_t first_ = kHolds;
 };
 

@@ -405,39 +405,55 @@ void append_shown(const Field& field, NumberStyle style, const Symbols& symbols,
   }
 }
 
+void PrintFormat::print_piece(const PrintPiece& piece, std::span<const std::uint8_t> record, const Symbols& symbols,
+                              PlaceStyle style, std::string& out) const {
+  const Printing printing(nodes_, record, symbols);
+  if (const Field* place = printing.place(piece.node))
+    return append_place(symbols, printing.field_number(*place), place->role, style, out);
+  switch (piece.conversion) {
+    case 0:
+      return;
+    case 's':
+      return append_string(piece, printing, out);
+    case 'c':
+      out += static_cast<char>(printing.number(piece.node));
+      return;
+    case 'S':
+    case 'y':
+      return printing.symbol(printing.number(piece.node),
+                             piece.conversion == 'S' ? SymbolOffset::Shown : SymbolOffset::Hidden, out);
+    case 'f':
+      return append_plain(printing.value(piece.node), out);
+    case 'p':
+      return append_address(printing.number(piece.node), out);
+    default:
+      return append_converted(piece, printing.number(piece.node), out);
+  }
+}
+
+const Field* PrintFormat::place_of(const PrintPiece& piece) const {
+  return piece.conversion == 0 ? nullptr : Printing(nodes_, {}, Symbols()).place(piece.node);
+}
+
+const Field* PrintFormat::string_of(const PrintPiece& piece) const {
+  const PrintNode& node = nodes_[piece.node];
+  const bool is_whole = piece.conversion == 's' && piece.width == 0 && piece.precision < 0;
+  return is_whole && node.kind == NodeKind::FieldText && node.child[0] == 0 ? node.field : nullptr;
+}
+
+const Field* PrintFormat::number_of(const PrintPiece& piece) const {
+  const PrintNode& node = nodes_[piece.node];
+  const bool is_field = node.kind == NodeKind::Field && node.child[0] == 0 && node.field->kind == FieldKind::Number;
+  return is_field && !node.field->is_float ? node.field : nullptr;
+}
+
 void PrintFormat::print(std::span<const std::uint8_t> record, const Symbols& symbols, PlaceStyle style,
                         std::string& out) const {
-  const Printing printing(nodes_, record, symbols);
   const std::size_t begin = out.size();
   for (const PrintPiece& piece : pieces_) {
     if (out.size() - begin > kMaxPrinted) break;
     out.append(piece.before, 0, kMaxPrinted + 1);
-    if (piece.conversion == 0) continue;
-    if (const Field* place = printing.place(piece.node)) {
-      append_place(symbols, printing.field_number(*place), place->role, style, out);
-      continue;
-    }
-    switch (piece.conversion) {
-      case 's':
-        append_string(piece, printing, out);
-        break;
-      case 'c':
-        out += static_cast<char>(printing.number(piece.node));
-        break;
-      case 'S':
-      case 'y':
-        printing.symbol(printing.number(piece.node),
-                        piece.conversion == 'S' ? SymbolOffset::Shown : SymbolOffset::Hidden, out);
-        break;
-      case 'f':
-        append_plain(printing.value(piece.node), out);
-        break;
-      case 'p':
-        append_address(printing.number(piece.node), out);
-        break;
-      default:
-        append_converted(piece, printing.number(piece.node), out);
-    }
+    if (piece.conversion != 0) print_piece(piece, record, symbols, style, out);
   }
   if (out.size() - begin <= kMaxPrinted) return;
   out.resize(begin + kMaxPrinted);

@@ -105,6 +105,15 @@ class PrintFormat {
   void print(std::span<const std::uint8_t> record, const Symbols& symbols, PlaceStyle style, std::string& out) const;
   NumberStyle style_of(std::string_view field) const;
 
+  // What print() puts together: of each piece its text, and behind it what one conversion prints. Appends.
+  std::span<const PrintPiece> pieces() const { return pieces_; }
+  void print_piece(const PrintPiece& piece, std::span<const std::uint8_t> record, const Symbols& symbols,
+                   PlaceStyle style, std::string& out) const;
+  // The probe's address, or the string of the record, that is all the piece prints; nullptr: something else.
+  const Field* place_of(const PrintPiece& piece) const;
+  const Field* string_of(const PrintPiece& piece) const;
+  const Field* number_of(const PrintPiece& piece) const;  // of an integer
+
   // Nodes, names and pieces: what it takes in memory.
   std::size_t parts() const;
 

@@ -320,21 +320,41 @@ std::size_t TraceLines::instance_width() {
   return instance_width_;
 }
 
+void TraceLines::append_front(Front part, const TypedRecord& record, std::string& out) {
+  switch (part) {
+    case Front::Task: {
+      append_instance(record, *metadata_, instance_width(), style_.controls, out);
+      if (record.comm.size() < 16) out.append(16 - record.comm.size(), ' ');
+      const std::size_t begin = out.size();
+      out += record.comm;
+      escape_from(begin, style_.controls, out);
+      out += '-';
+      return append_pid(record.pid, out);
+    }
+    case Front::Cpu:
+      out += " [";
+      append_padded(record.cpu, 3, '0', out);
+      out += "] ";
+      return;
+    case Front::Flags:
+      return append_flags(record.flags(), record.preempt_count(), out);
+    case Front::Time:
+      out += ' ';
+      return append_time(record, out);
+  }
+}
+
+std::optional<TraceLines::OwnFormat> TraceLines::own_format(const EventFormat& event) {
+  const Printed& how = printed(event);
+  if (how.by != By::PrintFormat || !how.print || is_stack(event) || style_.controls != Controls::Raw ||
+      style_.times != TimeStyle::Absolute)
+    return std::nullopt;
+  return OwnFormat{&*how.print, how.places};
+}
+
 void TraceLines::append(const TypedRecord& record, std::string& out) {
   append_lost(record, out);
-  append_instance(record, *metadata_, instance_width(), style_.controls, out);
-  if (record.comm.size() < 16) out.append(16 - record.comm.size(), ' ');
-  const std::size_t begin = out.size();
-  out += record.comm;
-  escape_from(begin, style_.controls, out);
-  out += '-';
-  append_pid(record.pid, out);
-  out += " [";
-  append_padded(record.cpu, 3, '0', out);
-  out += "] ";
-  append_flags(record.flags(), record.preempt_count(), out);
-  out += ' ';
-  append_time(record, out);
+  for (const Front part : {Front::Task, Front::Cpu, Front::Flags, Front::Time}) append_front(part, record, out);
   out += ": ";
   append_event(record, out);
   out += '\n';

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <chrono>
+#include <deque>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,6 +50,17 @@ class TraceLines {
   // What follows the time stamp, escaped where lines are.
   void append_event(const TypedRecord& record, std::string& out);
   void append_time(const TypedRecord& record, std::string& out);
+  // What append() puts before the event's name: the instance, the thread's name and its id; ` [000] `; the flags; the
+  // time with a blank before it.
+  enum class Front : std::uint8_t { Task, Cpu, Flags, Time };
+  void append_front(Front part, const TypedRecord& record, std::string& out);
+  // How the event's records are printed behind `NAME: `. nullopt: otherwise than by their print fmt, or lines are no
+  // plain ones (Style).
+  struct OwnFormat {
+    const PrintFormat* print;  // lives as long as this object prints records of the same trace
+    PlaceStyle places;
+  };
+  std::optional<OwnFormat> own_format(const EventFormat& event);
   // Puts in what is missing of the lines in `out`, which nothing was taken from since they were appended.
   void complete(std::string& out);
   // Asks for the texts of these records at once. Their lines are appended next, in this order.
@@ -89,7 +101,7 @@ class TraceLines {
 
   const Metadata* metadata_;
   Style style_;
-  std::vector<Printed> by_id_;
+  std::deque<Printed> by_id_;  // what is in it stays where it is
   std::size_t print_parts_ = 0;
   std::unordered_set<std::string> on_files_;  // ":GROUP/EVENT" of the first `noted_` definitions
   std::size_t noted_ = 0;

@@ -60,6 +60,16 @@ void StoreChunk::lay_out(std::shared_ptr<std::byte> in) {
   assign(*this, block.get());
 }
 
+std::vector<std::uint32_t> StoreChunk::payload_begins() const {
+  std::vector<std::uint32_t> begins(rows());
+  std::uint32_t sum = 0;
+  for (std::uint32_t row = 0; row < rows(); ++row) {
+    begins[row] = sum;
+    sum += size_depth[row] & kMaxStoredBytes;
+  }
+  return begins;
+}
+
 std::span<const std::uint8_t> StoreChunk::bytes(std::uint32_t row) const {
   std::uint32_t at = payload_at[row / 64];
   for (std::uint32_t before = row & ~63u; before < row; ++before) at += size_depth[before] & kMaxStoredBytes;

@@ -83,6 +83,11 @@ struct StoreChunk {
   std::uint32_t task_of(std::uint32_t row) const { return tasks[task[row]]; }
   std::uint32_t depth(std::uint32_t row) const { return size_depth[row] >> 12; }
   std::span<const std::uint8_t> bytes(std::uint32_t row) const;
+  // Where each record's bytes begin in `payload`, for those who look at all of them in any order.
+  std::vector<std::uint32_t> payload_begins() const;
+  std::span<const std::uint8_t> bytes_from(std::uint32_t begin, std::uint32_t row) const {
+    return payload.subspan(begin, size_depth[row] & kMaxStoredBytes);
+  }
   Row match_of(std::uint32_t row) const { return std::atomic_ref(match[row]).load(std::memory_order_relaxed); }
   std::span<const std::uint16_t> lane(Axis axis, std::uint32_t id) const;
   // First record at or behind the time; rows() when there is none.

@@ -1,0 +1,86 @@
+// What ChunkSearch finds beside the lines themselves.
+#include "tracefs-compat/record/store/chunk_search.h"
+
+#include "tracefs-compat/record/print/random_records_testing.h"
+
+namespace kevt::record {
+namespace {
+
+using test::below;
+using test::one_in;
+
+class ChunkSearchTest : public RandomRecords {};
+
+TEST_F(ChunkSearchTest, FindsWhatTheLinesHave) {
+  const std::uint64_t seed = RandomRecords::seed();
+  SCOPED_TRACE(testing::Message() << "KEVT_SEED=" << seed);
+  test::Random random(seed);
+  StoreBuilder builder;
+  std::uint64_t time = 999'998'700'000;  // a few microseconds before a second
+  for (int i = 0; i < 400; ++i) {
+    Made made = record(random);
+    made.record.comm = made.comm, made.record.bytes = made.bytes;
+    made.record.time_ns = time += below(random, 40'000);
+    ASSERT_TRUE(builder.add(made.record));
+  }
+  const StoreView view = builder.view();
+  TraceLines lines(metadata_);
+  std::vector<std::string> printed;
+  for (Row row = 0; row < view.rows(); ++row) {
+    lines.append(view.typed(row), printed.emplace_back());
+    printed.back().pop_back();
+  }
+  const std::vector<std::uint8_t> all_events(view.names().events.size(), 1);
+  std::size_t hits = 0, unsure = 0, asked = 0;
+  for (int round = 0; round < 1500; ++round) {
+    std::string text = text_near(printed[below(random, printed.size())], random);
+    if (one_in(random, 4)) text = std::to_string(below(random, one_in(random, 2) ? 1000 : 100'000));
+    if (!LineSearch::takes(text)) continue;
+    const bool minds_case = one_in(random, 2);
+    ChunkSearch search(metadata_, text, minds_case);
+    for (const auto& chunk : view.chunks()) {
+      ChunkSearch::Bits among((chunk->rows() + 63) / 64);
+      for (std::uint32_t row = 0; row < chunk->rows(); ++row)
+        if (!one_in(random, 5)) set_bit(among, row);
+      const auto found = search.find(view, *chunk, among, all_events);
+      for (std::uint32_t row = 0; row < chunk->rows(); ++row) {
+        const std::string& line = printed[chunk->first_row + row];
+        const bool there = minds_case ? line.contains(text) : small(line).contains(small(text));
+        const bool is_found = has_bit(found.rows, row), is_unsure = has_bit(found.unsure, row);
+        ASSERT_FALSE(is_found && is_unsure);
+        if (!has_bit(among, row)) {
+          ASSERT_FALSE(is_found || is_unsure);
+          continue;
+        }
+        if (!is_unsure) {
+          ASSERT_EQ(is_found, there) << text << (minds_case ? " (case)" : "") << "\n" << line;
+        }
+        ++asked;
+        hits += there ? 1 : 0;
+        unsure += is_unsure ? 1 : 0;
+      }
+    }
+  }
+  EXPECT_GT(hits, asked / 100);
+  EXPECT_LT(unsure, asked / 20);
+}
+
+TEST_F(ChunkSearchTest, EventsThatAreNotAskedForAreLeftOut) {
+  test::Random random(3);
+  StoreBuilder builder;
+  for (int i = 0; i < 50; ++i) {
+    Made made = record(random);
+    made.record.comm = made.comm, made.record.bytes = made.bytes;
+    ASSERT_TRUE(builder.add(made.record));
+  }
+  const StoreView view = builder.view();
+  ChunkSearch search(metadata_, "-300", true);  // every task
+  const ChunkSearch::Bits among(1, ~std::uint64_t{0});
+  std::vector<std::uint8_t> asked(view.names().events.size(), 1);
+  EXPECT_EQ(search.find(view, *view.chunks()[0], among, asked).rows[0], (std::uint64_t{1} << 50) - 1);
+  asked.assign(asked.size(), 0);
+  EXPECT_EQ(search.find(view, *view.chunks()[0], among, asked).rows[0], 0u);
+}
+
+}  // namespace
+}  // namespace kevt::record
