@@ -137,7 +137,7 @@ bool ArgumentParser::take_body(const Piece& body) {
       std::holds_alternative<model::ReturnValueBase>(arg_.expr.base))
     arg_.needs_types = true;
   if (!pieces.type || !line_.dialect.has_own_forms()) return true;
-  if (const auto count = count_in(*pieces.type)) {
+  if (const auto count = count_in(line_, *pieces.type)) {
     if (!take_length(count->length, body.begin + count->length.begin)) return false;
     arg_.length->is_end = count->is_end;
     return true;

@@ -45,13 +45,13 @@ struct TypeRequest {
 };
 // LENGTH of a type `string(LENGTH)`; columns are the body's. nullopt: the type is another one.
 std::optional<Piece> length_in(const TypePieces& type);
-// The same of `s32[LENGTH]`; behind `..` it is the end. nullopt: there is a number between the brackets, or no
-// brackets.
+// The same of `s32[LENGTH]`; behind `..` it is the end. nullopt: there is a number between the brackets, or what is no
+// expression of the dialect, or there are no brackets.
 struct WrittenCount {
   Piece length;
   bool is_end = false;
 };
-std::optional<WrittenCount> count_in(const TypePieces& type);
+std::optional<WrittenCount> count_in(const LineContext& line, const TypePieces& type);
 // How many bytes of the body are the names that are written out in its type, `(kOff=0,kOn=1)`: no limit of a kernel
 // counts them.
 std::size_t bytes_of_names(const BodyPieces& body);

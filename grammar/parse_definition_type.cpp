@@ -47,7 +47,7 @@ std::optional<TypeMistake> read_count(const LineContext& line, const TypePieces&
   if (!pieces.count) return std::nullopt;
   if (!pieces.tail) return TypeMistake{diag::Kind::ArrayNoClose, pieces.count->end, diag::kArgArray};
   if (!pieces.tail->text.empty()) return TypeMistake{diag::Kind::BadArraySuffix, pieces.tail->begin, diag::kArgArray};
-  type.is_counted = line.dialect.has_own_forms() && count_in(pieces).has_value();
+  type.is_counted = count_in(line, pieces).has_value();
   if (type.is_counted) {
     type.array_count = kMaxArrayItems;
     return std::nullopt;
@@ -171,8 +171,8 @@ std::optional<Piece> length_in(const TypePieces& type) {
   return Piece{.text = name.substr(open + 1, name.size() - open - 2), .begin = begin, .end = type.name.end - 1};
 }
 
-std::optional<WrittenCount> count_in(const TypePieces& type) {
-  if (!type.count) return std::nullopt;
+std::optional<WrittenCount> count_in(const LineContext& line, const TypePieces& type) {
+  if (!type.count || !line.dialect.has_own_forms()) return std::nullopt;
   WrittenCount found{.length = *type.count};
   constexpr std::string_view kUpTo = "..";
   found.is_end = found.length.text.starts_with(kUpTo);
@@ -182,9 +182,10 @@ std::optional<WrittenCount> count_in(const TypePieces& type) {
     return found;
   }
   const std::string_view text = found.length.text;
-  const bool is_expression = text.contains('(') || (!text.empty() && std::string_view("%$@\\").contains(text[0])) ||
-                             is_good_name(text.substr(0, text.find_first_of("-.")));
-  return is_expression ? std::optional(found) : std::nullopt;
+  const bool is_name =
+      line.dialect.has(dialect::Feature::ArgumentNames) && is_good_name(text.substr(0, text.find_first_of("-.")));
+  const bool is_expression = text.contains('(') || (!text.empty() && std::string_view("%$@\\").contains(text[0]));
+  return is_expression || is_name ? std::optional(found) : std::nullopt;
 }
 
 std::size_t bytes_of_names(const BodyPieces& body) {

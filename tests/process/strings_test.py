@@ -98,7 +98,7 @@ class Strings(unittest.TestCase):
     def test_wrong_lengths(self):
         for definition, said in (("s=+0(%di):string()", "No argument expression"), ("s=+0(%di):string(%zz)", "Invalid register name"), ("s=+0(%di):string(%si:f64)", "Unknown type"),
                                  ("s=+0(%di):string(%si)[2]", "Unknown type"), ("s=+0(%di):string($comm)", "Unknown type"),
-                                 ("s=+0(%di):string(%xmm0)", "the length of a text is an integer"), ("s=%di:string(%si)", "String accepts only memory argument"), ("s=+0(%di):symstr(%si)", "Unknown type")):
+                                 ("s=+0(%di):string(%xmm0)", "the length of a text or of an array is an integer"), ("s=%di:string(%si)", "String accepts only memory argument"), ("s=+0(%di):symstr(%si)", "Unknown type")):
             done = subprocess.run([KEVTRACE, "check", "-e", f"p:e texts:by_view {definition}"], capture_output=True, text=True, timeout=60)
             self.assertEqual(done.returncode, 3, definition)
             self.assertIn(said, done.stdout + done.stderr, definition)
