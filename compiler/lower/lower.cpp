@@ -158,7 +158,7 @@ FieldValue attached_field(const model::RecordField& field, ValueTable& values) {
     const ir::ValueId at = values.located(values.load(record, field.offset, model::kDataLocBytes));
     return TextField{values.string(at, field.located_from, model::AddressSpace::Default)};
   }
-  if (!number || model::RecordLayout::is_string(field)) return OpaqueField{};
+  if (!number || model::RecordLayout::is_string(field) || field.type.is_counted) return OpaqueField{};
   const ir::ValueId value = values.load(record, field.offset, static_cast<std::uint8_t>(field.size));
   if (field.type.text.ends_with("char *")) return TextField{values.string(value, 0, model::AddressSpace::Default)};
   return IntegerField{values.narrow(value, static_cast<std::uint8_t>(field.size), field.is_signed)};

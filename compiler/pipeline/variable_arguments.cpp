@@ -27,6 +27,14 @@ constexpr std::string_view kAllVariables = "$vars", kAllParameters = "$params";
 // Where the parentheses or brackets of a type begin; its size: there are none.
 std::size_t length_begin(std::string_view type) { return std::min(type.find_first_of("(["), type.size()); }
 
+// The type without its length, which differs from place to place. The number of an array's items is no such length.
+std::string without_length(std::string_view type) {
+  const std::size_t begin = length_begin(type);
+  const bool is_number =
+      begin + 1 < type.size() && type[begin] == '[' && type[begin + 1] >= '0' && type[begin + 1] <= '9';
+  return std::string(is_number ? type : type.substr(0, begin));
+}
+
 WrittenArgument cut(std::string_view text) {
   WrittenArgument made;
   const std::size_t equals = text.find('=');
@@ -121,8 +129,8 @@ std::expected<void, diag::Diagnostic> VariableArguments::add(const Word& word) {
         operand = KEVT_TRY(address(word, argument.operand, i));
       }
     }
-    if (i == 0) first_type = type.substr(0, length_begin(type));
-    if (argument.type.empty() && type.substr(0, length_begin(type)) != first_type)
+    if (i == 0) first_type = without_length(type);
+    if (argument.type.empty() && without_length(type) != first_type)
       return std::unexpected(mistake(
           word,
           fmt::format("`{}` is `{}` at {} and `{}` at {}: write a type, or name one of the functions", argument.operand,

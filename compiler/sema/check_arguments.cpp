@@ -188,7 +188,7 @@ void resolve_field(model::FetchArg& arg, const target::CatalogEntry& attached) {
   } else if (model::RecordLayout::is_located_text(*field)) {
     base->form = model::EventFieldForm::Located;
     base->located_from = field->located_from;
-  } else if (number && !model::RecordLayout::is_string(*field)) {
+  } else if (number && !model::RecordLayout::is_string(*field) && !field->type.is_counted) {
     base->form = model::EventFieldForm::Integer;
     base->bytes = static_cast<std::uint8_t>(field->size);
   }

@@ -37,7 +37,8 @@ bool same_names(const model::TypeSpec& a, const model::TypeSpec& b) {
 
 bool same_argument(const model::FetchArg& a, const model::FetchArg& b) {
   return a.name == b.name && same_names(a.type, b.type) && stored_kind(a.type) == stored_kind(b.type) &&
-         a.type.bytes == b.type.bytes && a.type.array_count == b.type.array_count;
+         a.type.bytes == b.type.bytes && a.type.array_count == b.type.array_count &&
+         a.type.is_counted == b.type.is_counted;
 }
 
 // Index of the first argument that differs.

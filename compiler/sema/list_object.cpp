@@ -40,7 +40,7 @@ std::optional<model::TypeSpec> type_of_items(const target::Type& item) {
       type.kind = item.is_signed ? TypeKind::Signed : TypeKind::Unsigned;
       return type;
     case TypeClass::Enum:
-      type.kind = TypeKind::Signed;
+      type.kind = item.is_signed ? TypeKind::Signed : TypeKind::Unsigned;  // as it is declared: std::byte is a byte
       return type;
     case TypeClass::Float:
       type.kind = TypeKind::Float;
@@ -104,7 +104,8 @@ std::optional<target::TypeId> array_in(const target::TypeTable& table, target::T
   const target::TypeId id = table.strip(type);
   if (!table.name(table.type(id).name).starts_with("array<")) return std::nullopt;
   const auto items = member_of_path(table, id, "_M_elems");
-  return items && items->offset == 0 ? std::optional(items->type) : std::nullopt;
+  const bool is_array = items && items->offset == 0 && table.type(items->type).kind == TypeClass::Array;
+  return is_array ? std::optional(items->type) : std::nullopt;
 }
 
 std::optional<ListObject> list_object(const target::TypeTable& table, target::TypeId type) {

@@ -47,10 +47,21 @@ void imply_type(const ResolvedOperand& operand, TypeSource source, model::TypeSp
   spec.bit_offset = static_cast<std::uint8_t>(operand.bit_offset);
 }
 
+// Whether the type is an array of numbers that an argument can hold.
+bool is_shown_whole(const target::TypeTable& table, target::TypeId array) {
+  constexpr std::uint32_t kMostItems = 64;  // MAX_ARRAY_LEN
+  const target::Type& type = table.type(array);
+  if (type.kind != TypeClass::Array) return false;
+  const target::Type& item = table.type(table.strip(type.target));
+  const bool is_number =
+      item.kind == TypeClass::Integer || item.kind == TypeClass::Enum || item.kind == TypeClass::Float;
+  const bool is_whole = item.bytes == 1 || item.bytes == 2 || item.bytes == 4 || item.bytes == 8;
+  return is_number && is_whole && type.count != 0 && type.count <= kMostItems;
+}
+
 // The same for an array that lies in memory: text, or its numbers. Of a program only: a kernel takes the first 8 bytes.
 // False: it is no such array, and nothing was done.
 bool imply_array(const FetchArg& arg, const ResolvedOperand& operand, TypeSource source, model::TypeSpec& spec) {
-  constexpr std::uint32_t kMostItems = 64;  // MAX_ARRAY_LEN
   const target::TypeTable& table = *operand.table;
   const target::Type& type = table.type(operand.type);
   if (source != TypeSource::DebugInformation || type.kind != TypeClass::Array || arg.expr.dereferences.empty())
@@ -62,10 +73,7 @@ bool imply_array(const FetchArg& arg, const ResolvedOperand& operand, TypeSource
     spec.bytes = model::kDataLocBytes;
     return true;
   }
-  const bool is_number =
-      of_item.kind == TypeClass::Integer || of_item.kind == TypeClass::Enum || of_item.kind == TypeClass::Float;
-  const bool whole = of_item.bytes == 1 || of_item.bytes == 2 || of_item.bytes == 4 || of_item.bytes == 8;
-  if (!is_number || !whole || type.count == 0 || type.count > kMostItems) return false;
+  if (!is_shown_whole(table, operand.type)) return false;
   imply_type({.table = operand.table, .type = item}, source, spec);
   spec.array_count = type.count;
   return true;
@@ -79,8 +87,9 @@ void follow_reference(FetchArg& arg, ResolvedOperand& operand) {
   const target::TypeId referred = table.strip(type.target);
   const TypeClass kind = table.type(referred).kind;
   const bool is_number = kind == TypeClass::Integer || kind == TypeClass::Enum || kind == TypeClass::Float;
-  if (!is_number && !text_object(table, referred) && !list_object(table, referred) && !array_in(table, referred))
-    return;
+  const auto array = array_in(table, referred);
+  const bool is_array = array && is_shown_whole(table, *array);
+  if (!is_number && !is_array && !text_object(table, referred) && !list_object(table, referred)) return;
   arg.expr.dereferences.push_back({.offset = 0});
   operand.type = referred;
 }

@@ -96,7 +96,9 @@ std::vector<record::Row> LineFinder::find(const record::StoreView& view, const P
   std::atomic<std::size_t> next = 0, rows = 0;
   const auto work = [&](std::size_t thread) {
     record::ChunkSearch* const search = text_.empty() ? nullptr : searches_[thread].get();
-    for (std::size_t at = next++; at < chunks && !cancelled && rows < part.most; at = next++) {
+    while (!cancelled && rows < part.most) {  // asked before a chunk is taken: one that is taken is searched
+      const std::size_t at = next++;
+      if (at >= chunks) return;
       found[at] = findIn(view, *view.chunks()[part.first + at], part.from, filter, search);
       std::size_t sure = 0;
       for (const std::uint64_t word : found[at].rows) sure += static_cast<std::size_t>(std::popcount(word));

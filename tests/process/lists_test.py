@@ -6,6 +6,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import unittest
 
@@ -73,6 +74,7 @@ class Lists(unittest.TestCase):
             self.assertEqual(one["e"], "{" + ",".join(hex(int(number) & 0xffffffff) for number in numbers) + "}")
             self.assertEqual(items(one["u"]), [byte for number in numbers for byte in int(number).to_bytes(4, "little", signed=True)][:len(numbers)])
             self.assertEqual(one["none"], "{}")
+            self.assertEqual(len(items(one["most"])), MOST if numbers else 0)  # -1 is as many as there may be
 
     def test_where_memory_ends(self):
         """A list that cannot be read whole has no items and counts as unreadable; without items it is not looked for."""
@@ -131,6 +133,20 @@ class Lists(unittest.TestCase):
             asked = subprocess.run([KEVTRACE, "report", made("a.dat"), "-F", "r: numbers == 3"], capture_output=True, text=True)
             self.assertNotEqual(asked.returncode, 0)
             self.assertIn("an array whose length is fetched is not compared", asked.stderr)
+
+    def test_a_list_is_no_array_of_64(self):
+        done = self.traced("-e", "p:m lists:of_list n=+0(%di):s32[64]", "-e", "p:m lists:by_hand n=+0(%di):s32[%si]", status=3)
+        self.assertIn("DIFF_ARG_TYPE", done.stderr)
+
+    def test_records_of_a_library_have_lists_of_their_own(self):
+        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "library", "python"))
+        import kevtrace
+        with tempfile.TemporaryDirectory() as folder:
+            recording = os.path.join(folder, "a.dat")
+            self.traced("-o", recording, "-e", "p:r lists:by_reference numbers prices")
+            with kevtrace.open(recording) as reader:
+                seen = [(record.fields["numbers"], record.fields["prices"]) for record in reader]
+        self.assertEqual(seen, [*zip(self.column(0), self.column(1))])
 
     def test_mistakes(self):
         for definition, said in (("p:h lists:by_hand n=+0(%di):string[%si]", "an array whose length is fetched is of numbers"),

@@ -160,7 +160,8 @@ bool is_table_of_events(std::string_view name) {
 std::string table_of(const EventFormat& event) {
   std::string fields = event.system + "/" + event.name;
   for (const Field& one : event.fields)
-    fields += fmt::format("\n{} {} {} {} {}", one.name, one.type, one.offset, one.size, one.is_signed);
+    fields += fmt::format("\n{} {} {} {} {}{}", one.name, one.type, one.offset, one.size, one.is_signed,
+                          one.kind == FieldKind::DynamicNumbers ? " list" : "");
   return fmt::format("{}{}_{:016x}", kTablesOfEvents, plain(event.system + "_" + event.name, kMostOfTableName),
                      fnv1a(fields));
 }

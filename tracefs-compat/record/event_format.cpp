@@ -13,6 +13,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cstring>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -149,14 +150,32 @@ std::set<std::string_view> names_in_hex(std::string_view print_fmt) {
   return names;
 }
 
-// `__data_loc s32[] v` that is printed as an array: its items are numbers.
-void set_counted(Field& field, std::string_view print_fmt) {
-  if (field.kind != FieldKind::DynamicBytes) return;
-  const std::string printed =
-      fmt::format("__print_array(__get_{}dynamic_array({})", field.is_relative ? "rel_" : "", field.name);
-  const auto item = trimmed(std::string_view(field.type).substr(field.is_relative ? 9 : 10));
+// The lists of a print fmt as probes have it, by their names, and the bytes of an item:
+// `__print_array(__get_dynamic_array(v), __get_dynamic_array_len(v) / 4, 4)`. Kernels write their arrays in other ways.
+std::map<std::string_view, std::uint32_t> counted_lists(std::string_view print_fmt) {
+  constexpr std::string_view kList = "__print_array(__get_dynamic_array(", kBytes = "), __get_dynamic_array_len(";
+  std::map<std::string_view, std::uint32_t> lists;
+  for (std::size_t at = print_fmt.find(kList); at != std::string_view::npos; at = print_fmt.find(kList, at + 1)) {
+    std::string_view rest = print_fmt.substr(at + kList.size());
+    const std::string_view name = rest.substr(0, rest.substr(0, 256).find(')'));
+    rest.remove_prefix(name.size());
+    if (!rest.starts_with(kBytes)) continue;
+    rest.remove_prefix(kBytes.size());
+    if (!rest.starts_with(name)) continue;
+    rest.remove_prefix(name.size());
+    for (const std::uint32_t bytes : {1u, 2u, 4u, 8u})
+      if (rest.starts_with(fmt::format(") / {0}, {0})", bytes))) lists.emplace(name, bytes);
+  }
+  return lists;
+}
+
+// `__data_loc s32[] v` that is such a list of items of its own size.
+void set_counted(Field& field, const std::map<std::string_view, std::uint32_t>& lists) {
+  if (field.kind != FieldKind::DynamicBytes || field.is_relative) return;
+  const auto list = lists.find(field.name);
+  const auto item = trimmed(std::string_view(field.type).substr(std::string_view("__data_loc").size()));
   const std::uint32_t bytes = type_bytes(item.substr(0, item.find('[')));
-  if (!std::has_single_bit(bytes) || bytes > 8 || !print_fmt.contains(printed)) return;
+  if (list == lists.end() || list->second != bytes) return;
   field.kind = FieldKind::DynamicNumbers;
   field.item_bytes = bytes;
   field.is_float = float_bytes(item.substr(0, item.find('['))) == bytes;
@@ -310,7 +329,8 @@ Result<EventFormat> parse_format(std::string_view system, std::string_view text)
   for (Field& field : made.fields)
     field.is_hex =
         field.kind == FieldKind::Numbers && field.item_bytes == 1 && field.size > 1 && in_hex.contains(field.name);
-  for (Field& field : made.fields) set_counted(field, made.print_fmt);
+  const auto lists = counted_lists(made.print_fmt);
+  for (Field& field : made.fields) set_counted(field, lists);
   std::uint32_t bytes = 0;
   made.steps = kStepsOfRecord + static_cast<std::uint32_t>(made.print_fmt.size() / kTextPerStep);
   for (const Field& field : made.fields) {

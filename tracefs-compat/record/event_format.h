@@ -20,7 +20,7 @@ enum class FieldKind : std::uint8_t {
   DynamicText,     // a data_loc word: offset | length << 16
   DynamicTexts,    // several such words
   DynamicBytes,    // a data_loc word of anything but characters
-  DynamicNumbers,  // a data_loc word of numbers of `item_bytes`: `print fmt` prints it by __print_array()
+  DynamicNumbers,  // a data_loc word of numbers of `item_bytes`: a list of a probe
 };
 
 // Addresses that are printed as symbols.

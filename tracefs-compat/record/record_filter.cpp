@@ -34,7 +34,7 @@ model::TypeSpec type_of(const Field& field) {
     if (field.items() > 1) type.array_count = field.items();
   }
   if (field.kind == FieldKind::Numbers) type.text.clear();
-  type.is_counted = field.kind == FieldKind::DynamicNumbers;
+  type.is_counted = field.kind == FieldKind::DynamicNumbers || field.kind == FieldKind::DynamicBytes;
   return type;
 }
 

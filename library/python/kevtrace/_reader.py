@@ -197,15 +197,15 @@ class Reader:
         shape = self._shapes.get(event)
         if shape is None:
             handle = self._handle
-            shape = self._shapes[event] = [(os.fsdecode(library.kevtrace_field_name(handle, i)), library.kevtrace_field_is_array(handle, i),
-                                            library.kevtrace_field_items(handle, i)) for i in range(library.kevtrace_fields(handle))]
+            shape = self._shapes[event] = [(os.fsdecode(library.kevtrace_field_name(handle, i)), library.kevtrace_field_is_array(handle, i))
+                                           for i in range(library.kevtrace_fields(handle))]
         return shape
 
     def _record(self):
         handle = self._handle
         event = os.fsdecode(library.kevtrace_event(handle))
-        fields = {name: [_value(handle, i, item) for item in range(items)] if is_array else _value(handle, i, 0)
-                  for i, (name, is_array, items) in enumerate(self._shape(event)) if not name.startswith("__probe_")}
+        fields = {name: [_value(handle, i, item) for item in range(library.kevtrace_field_items(handle, i))] if is_array else _value(handle, i, 0)
+                  for i, (name, is_array) in enumerate(self._shape(event)) if not name.startswith("__probe_")}
         return Record(event, library.kevtrace_time(handle), library.kevtrace_cpu(handle), library.kevtrace_thread(handle),
                       os.fsdecode(library.kevtrace_comm(handle)), library.kevtrace_lost_before(handle), fields)
 

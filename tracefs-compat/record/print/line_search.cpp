@@ -12,7 +12,7 @@ namespace kevt::record {
 namespace {
 
 constexpr std::size_t kLongest = 64;
-constexpr std::size_t kMostAlignments = 200;  // beyond it lines are made
+constexpr std::size_t kMostAlignments = 200, kMostSteps = 20'000;  // beyond them lines are made
 constexpr std::string_view kDigits = "-0123456789", kHexDigits = "0123456789abcdefABCDEF", kTime = " .0123456789",
                            kCpu = " []0123456789",
                            kFlags = ".#0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
@@ -125,7 +125,7 @@ void LineSearch::add_alignment(Plan& plan, const Alignment& made) {
 
 // What is behind text_[0 … at) lies from the beginning of `part` on.
 void LineSearch::align_from(Plan& plan, std::size_t part, std::size_t at, Alignment& so_far) const {
-  if (plan.all == Answer::Yes || plan.alignments.size() > kMostAlignments) return;
+  if (plan.all == Answer::Yes || plan.alignments.size() > kMostAlignments || ++plan.steps > kMostSteps) return;
   const std::string_view rest = std::string_view(text_).substr(at);
   if (rest.empty()) return add_alignment(plan, so_far);
   if (part == plan.parts.size()) return;
@@ -172,8 +172,9 @@ void LineSearch::align(Plan& plan) const {
       with(How::Ends, std::string_view(text_).substr(0, inside));
     }
   }
-  if (plan.alignments.size() > kMostAlignments) plan.is_understood = plan.all == Answer::Yes;
-  if (plan.alignments.empty()) plan.all = Answer::No;
+  if (plan.all == Answer::Yes) return;
+  plan.is_understood = plan.alignments.size() <= kMostAlignments && plan.steps <= kMostSteps;
+  if (plan.is_understood && plan.alignments.empty()) plan.all = Answer::No;
   std::ranges::stable_sort(plan.alignments, {}, [](const Alignment& one) {
     return one.empty() ? PartKind::Constant : one.back().part->kind;  // the dearest
   });

@@ -45,6 +45,7 @@ class LineSearch {
   struct Plan {
     Answer all = Answer::Maybe;         // of every record of the event, whatever is in it
     bool is_understood = false;         // false: the lines must be made
+    std::size_t steps = 0;              // that finding the alignments took
     std::vector<Alignment> alignments;  // one of them holds
     TraceLines::OwnFormat format = {};
     std::vector<Part> parts;

@@ -67,6 +67,23 @@ TEST_F(LineSearchTest, WhatItDoesNotTake) {
   EXPECT_TRUE(LineSearch::takes("openat: ("));
 }
 
+// There are very many ways to lay digits over numbers without anything between them: then lines are made.
+TEST_F(LineSearchTest, FindingAlignmentsEnds) {
+  std::string fields, format, values;
+  for (int i = 0; i < 12; ++i) {
+    fields +=
+        "\tfield:s32 n" + std::to_string(i) + ";\toffset:" + std::to_string(8 + 4 * i) + ";\tsize:4;\tsigned:1;\n";
+    format += "%d";
+    values += ", REC->n" + std::to_string(i);
+  }
+  const EventFormat& dense = metadata_.formats.add(*parse_format(
+      "s", "name: dense\nID: 20004\nformat:\n" + fields + "\nprint fmt: \"" + format + "\"" + values + "\n"));
+  TraceLines lines(metadata_);
+  LineSearch search(lines, std::string(60, '7') + "=", true);
+  EXPECT_FALSE(search.plan_of(dense).is_understood);
+  EXPECT_EQ(search.plan_of(dense).all, Answer::Maybe);
+}
+
 // An event whose print fmt is not understood is asked line by line.
 TEST_F(LineSearchTest, DoesNotGuess) {
   const EventFormat& odd =

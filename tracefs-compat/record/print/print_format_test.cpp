@@ -142,6 +142,7 @@ TEST(PrintFormat, PrintsListsAsTheirTypesSay) {
   EXPECT_EQ(printed_list("x32"), "<{0xffffffff,0x10}>");
   EXPECT_EQ(printed_list("o32"), "<{037777777777,020}>");
   EXPECT_EQ(printed_list("f32"), "<{-nan,2.2e-44}>");
+  EXPECT_EQ(printed_list("u32", "__print_array(__get_dynamic_array(l), 1, 4)"), "<{0xffffffff}>") << "a kernel's own";
   EXPECT_EQ(printed_list("unsigned int"), "<{0xffffffff,0x10}>") << "as a kernel prints its arrays";
   EXPECT_EQ(printed_list("u8", "__print_hex_str(__get_dynamic_array(l), __get_dynamic_array_len(l))"),
             "<ffffffff10000000>");

@@ -163,7 +163,8 @@ const TraceLines::Printed& TraceLines::printed(const EventFormat& event) {
   if (id >= by_id_.size()) by_id_.resize(id + 1);
   Printed& made = by_id_[id];
   if (made.event != &event) {
-    made = {&event, PrintFormat::compile(event), places_of(event)};
+    auto print = PrintFormat::compile(event);
+    made = {&event, print ? std::make_shared<const PrintFormat>(*std::move(print)) : nullptr, places_of(event)};
     if (made.print && made.print->parts() > kMaxPrintParts - print_parts_) made.print.reset();
     if (made.print) print_parts_ += made.print->parts();
     made.by = choose(made);
@@ -349,7 +350,7 @@ std::optional<TraceLines::OwnFormat> TraceLines::own_format(const EventFormat& e
   if (how.by != By::PrintFormat || !how.print || is_stack(event) || style_.controls != Controls::Raw ||
       style_.times != TimeStyle::Absolute)
     return std::nullopt;
-  return OwnFormat{&*how.print, how.places};
+  return OwnFormat{how.print, how.places};
 }
 
 void TraceLines::append(const TypedRecord& record, std::string& out) {

@@ -2,7 +2,7 @@
 #pragma once
 
 #include <chrono>
-#include <deque>
+#include <memory>
 #include <optional>
 #include <span>
 #include <string>
@@ -57,7 +57,7 @@ class TraceLines {
   // How the event's records are printed behind `NAME: `. nullopt: otherwise than by their print fmt, or lines are no
   // plain ones (Style).
   struct OwnFormat {
-    const PrintFormat* print;  // lives as long as this object prints records of the same trace
+    std::shared_ptr<const PrintFormat> print;
     PlaceStyle places;
   };
   std::optional<OwnFormat> own_format(const EventFormat& event);
@@ -77,7 +77,7 @@ class TraceLines {
   enum class By : std::uint8_t { PrintFormat, Fields, Wording };
   struct Printed {
     const EventFormat* event = nullptr;
-    std::optional<PrintFormat> print;
+    std::shared_ptr<const PrintFormat> print;  // nullptr: it is not understood
     PlaceStyle places = PlaceStyle::Symbols;
     By by = By::PrintFormat;
   };
@@ -101,7 +101,7 @@ class TraceLines {
 
   const Metadata* metadata_;
   Style style_;
-  std::deque<Printed> by_id_;  // what is in it stays where it is
+  std::vector<Printed> by_id_;
   std::size_t print_parts_ = 0;
   std::unordered_set<std::string> on_files_;  // ":GROUP/EVENT" of the first `noted_` definitions
   std::size_t noted_ = 0;

@@ -39,6 +39,7 @@ std::optional<Value> number_or_text(const ValueName& name, const TypedRecord& re
   if (!name.event.empty() && name.event != record.event->name && !is_named(*record.event, name.event))
     return std::nullopt;
   if (const Field* field = record.event->find(name.field)) {
+    if (field->kind == FieldKind::DynamicNumbers || field->kind == FieldKind::DynamicBytes) return std::nullopt;
     if (!field->is_hex) return value_of(*field, record.bytes);
     const auto bytes = dynamic_bytes(*field, record.bytes);
     return Value{

@@ -145,9 +145,8 @@ void ChunkSearch::keep_by_cpu(Group& group, const Condition& condition) {
 void ChunkSearch::keep_by_flags(Group& group, const Condition& condition) {
   std::vector<std::uint8_t> answers(1 << 16, kNotAsked);
   keep_by(group, [&](std::uint16_t row) {
-    std::uint16_t flags = 0;
     const auto bytes = group.bytes(row);
-    if (bytes.size() >= 4) std::memcpy(&flags, bytes.data() + 2, sizeof flags);
+    const unsigned flags = (bytes.size() > 2 ? bytes[2] : 0u) | (bytes.size() > 3 ? bytes[3] : 0u) << 8;
     std::uint8_t& known = answers[flags];
     if (known == kNotAsked) known = static_cast<std::uint8_t>(search_.ask(group.plan, condition, record(group, row)));
     return static_cast<Answer>(known);
@@ -183,10 +182,7 @@ void ChunkSearch::keep_by_place(Group& group, const Condition& condition) {
   keep_by(group, [&](std::uint16_t row) {
     const Symbols*& symbols = of_task[group.chunk.task[row]];
     if (!symbols) symbols = &lines_.metadata().symbols_of(record(group, row).thread());
-    const auto bytes = group.bytes(row);
-    std::uint64_t address = 0;
-    const std::uint32_t offset = condition.part->field->offset;
-    if (bytes.size() >= offset + sizeof address) std::memcpy(&address, bytes.data() + offset, sizeof address);
+    const std::uint64_t address = value_of(*condition.part->field, group.bytes(row)).number;
     if (symbols == last_symbols && address == last_address) return last;
     const auto [it, is_new] = known.try_emplace({symbols, address}, Answer::Maybe);
     if (is_new) it->second = search_.ask(group.plan, condition, record(group, row));
