@@ -250,6 +250,16 @@ except ValueError as e: print(e)
                     self.assertIsNone(reader.status)
                     self.assertEqual(reader.fileno(), -1)
 
+    def test_lists_of_other_lengths_in_each_record(self):
+        program = os.path.join(PROGRAMS, "lists")
+        definition = "p:r lists:by_reference numbers prices"
+        wanted = [([n * 7 - 10 for n in range(i)], [n / 4 for n in range(i)]) for i in range(6)]
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "t.dat")
+            subprocess.run([KEVTRACE, "-q", "run", "-o", path, "-e", definition, "--", program, "6"], check=True, stdout=subprocess.DEVNULL)
+            with kevtrace.open(path) as reader:
+                self.assertEqual([(r.fields["numbers"], r.fields["prices"]) for r in reader], wanted)
+
     def test_a_damaged_recording(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "t.json")

@@ -6,7 +6,6 @@ import os
 import re
 import shutil
 import subprocess
-import sys
 import tempfile
 import unittest
 
@@ -137,16 +136,6 @@ class Lists(unittest.TestCase):
     def test_a_list_is_no_array_of_64(self):
         done = self.traced("-e", "p:m lists:of_list n=+0(%di):s32[64]", "-e", "p:m lists:by_hand n=+0(%di):s32[%si]", status=3)
         self.assertIn("DIFF_ARG_TYPE", done.stderr)
-
-    def test_records_of_a_library_have_lists_of_their_own(self):
-        sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "library", "python"))
-        import kevtrace
-        with tempfile.TemporaryDirectory() as folder:
-            recording = os.path.join(folder, "a.dat")
-            self.traced("-o", recording, "-e", "p:r lists:by_reference numbers prices")
-            with kevtrace.open(recording) as reader:
-                seen = [(record.fields["numbers"], record.fields["prices"]) for record in reader]
-        self.assertEqual(seen, [*zip(self.column(0), self.column(1))])
 
     def test_mistakes(self):
         for definition, said in (("p:h lists:by_hand n=+0(%di):string[%si]", "an array whose length is fetched is of numbers"),
