@@ -171,7 +171,7 @@ struct kevtrace_value {
 KEVTRACE_API unsigned kevtrace_fields(const kevtrace_reader* reader);
 /* NULL: there is no such field. Lives as long as the reader. */
 KEVTRACE_API const char* kevtrace_field_name(const kevtrace_reader* reader, unsigned field);
-/* How many values it has: 1, or those of an array. 0: there is no such field. */
+/* How many values it has in this record: 1, or those of an array, which may be none. 0: there is no such field. */
 KEVTRACE_API unsigned kevtrace_field_items(const kevtrace_reader* reader, unsigned field);
 /* Whether it is an array, also of one item. */
 KEVTRACE_API int kevtrace_field_is_array(const kevtrace_reader* reader, unsigned field);

@@ -57,7 +57,7 @@ constexpr Help kHelp[] = {
     {Kind::DerefNeedBrace, "to read memory write `+OFFSET(ARGUMENT)`"},
     {Kind::CommCantDeref, "`$comm` and immediate strings are text already; write them without `+0( )`"},
     {Kind::BadFetchArg, "an argument begins with `$`, `%`, `@`, `+`, `-` or `\\`"},
-    {Kind::BadArrayNum, "an array has 1 to 64 items"},
+    {Kind::BadArrayNum, "an array has 1 to 64 items; in kevtrace also u32[LENGTH]"},
     {Kind::ArrayTooBig, "an array has 1 to 64 items"},
     {Kind::BadType,
      "u8-u64, s8-s64, x8-x64, char, string, ustring, symbol, symstr, bWIDTH@OFFSET/CONTAINER; in kevtrace f32, f64, "

@@ -117,8 +117,6 @@ int EventRows::positionOf(record::Row row) const {
   return found == ordered_.end() ? -1 : static_cast<int>(found - ordered_.begin());
 }
 
-bool EventRows::shows(record::Row row) const { return !filter_ || filter_->keeps(view_, row); }
-
 const record::Field* EventRows::fieldOf(record::Row row, int column) const {
   const auto field = static_cast<std::size_t>(column - FixedColumns);
   return field < field_names_.size() ? view_.format(row).find(field_names_[field]) : nullptr;

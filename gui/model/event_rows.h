@@ -49,7 +49,6 @@ class EventRows : public QAbstractTableModel {
   // after it.
   record::Row rowAt(int position) const;
   int positionOf(record::Row row) const;
-  bool shows(record::Row row) const;  // whether the filter keeps it
 
   // Sets a filter in the kernel's language; empty: all rows. False: `mistake` says what is wrong, and nothing changes.
   bool setFilter(const QString& text, FilterMistake& mistake);

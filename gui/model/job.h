@@ -13,6 +13,12 @@ namespace kevt::gui {
 // Lowers the calling thread's priority, so that it gives way to the painting thread.
 void yieldToTheWindow();
 
+// Runs `work(thread)` on all CPUs, but no more than `most` times at once: in the calling thread, which is 0, and in
+// others. Comes back when all are done. Where there are no more threads, those that are there do it.
+void onAllCpus(std::size_t most, const std::function<void(std::size_t thread)>& work);
+// How many times that is.
+std::size_t threadsFor(std::size_t most);
+
 using Cancelled = std::shared_ptr<std::atomic<bool>>;
 
 // The destructor waits for started work; results that were not delivered by then are dropped.

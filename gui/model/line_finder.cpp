@@ -6,24 +6,11 @@
 #include "gui/model/line_finder.h"
 
 #include <algorithm>
-#include <bit>
-#include <system_error>
-#include <thread>
 #include <utility>
 
 #include "gui/model/job.h"
 
 namespace kevt::gui {
-namespace {
-
-template <class Visit>
-void eachBit(const std::vector<std::uint64_t>& bits, Visit visit) {
-  for (std::size_t word = 0; word < bits.size(); ++word)
-    for (std::uint64_t left = bits[word]; left != 0; left &= left - 1)
-      visit(static_cast<std::uint32_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(left))));
-}
-
-}  // namespace
 
 LineFinder::LineFinder(std::shared_ptr<const record::Metadata> metadata, const SearchText& text,
                        QRegularExpression pattern)
@@ -45,11 +32,10 @@ void LineFinder::learnEvents(const record::StoreView& view) {
 
 LineFinder::Found LineFinder::findIn(const record::StoreView& view, const record::StoreChunk& chunk, record::Row from,
                                      const TraceFilter* filter, record::ChunkSearch* search) const {
-  const std::size_t words = (chunk.rows() + 63) / 64;
   const std::uint32_t begin = from - std::min(from, chunk.first_row);
-  Bits among;  // empty: all
+  record::RowBits among;  // empty: all
   if (filter || begin != 0) {
-    among.resize(words);
+    among = record::no_rows(chunk.rows());
     const auto add = [&](std::uint32_t row) {
       if (row >= begin) record::set_bit(among, row);
     };
@@ -58,7 +44,8 @@ LineFinder::Found LineFinder::findIn(const record::StoreView& view, const record
     else
       for (std::uint32_t row = begin; row < chunk.rows(); ++row) add(row);
   }
-  Found found = search ? search->find(view, chunk, among, is_ours_) : Found{.rows = Bits(words), .unsure = Bits(words)};
+  Found found{.rows = record::no_rows(chunk.rows()), .unsure = record::no_rows(chunk.rows())};
+  if (search) found = search->find(view, chunk, among, is_ours_);
   constexpr auto kAxis = static_cast<std::size_t>(record::Axis::Event);
   for (const record::LaneGroup& lane : chunk.groups[kAxis]) {
     if (search && lane.id < is_ours_.size() && is_ours_[lane.id]) continue;
@@ -73,7 +60,7 @@ void LineFinder::readUnsure(const record::StoreView& view, const record::StoreCh
                             const std::atomic<bool>& cancelled) {
   constexpr std::size_t kAtOnce = 1024;
   std::vector<std::uint32_t> rows;
-  eachBit(found.unsure, [&](std::uint32_t row) { rows.push_back(row); });
+  record::each_bit(found.unsure, [&](std::uint32_t row) { rows.push_back(row); });
   std::vector<record::TypedRecord> records;
   for (std::size_t first = 0; first < rows.size() && !cancelled; first += kAtOnce) {
     const std::size_t last = std::min(first + kAtOnce, rows.size());
@@ -88,40 +75,25 @@ void LineFinder::readUnsure(const record::StoreView& view, const record::StoreCh
 std::vector<record::Row> LineFinder::find(const record::StoreView& view, const Part& part, const TraceFilter* filter,
                                           const std::atomic<bool>& cancelled) {
   const std::size_t chunks = part.last - part.first;
-  const std::size_t threads = std::clamp<std::size_t>(std::thread::hardware_concurrency(), 1, chunks);
   learnEvents(view);
-  while (!text_.empty() && searches_.size() < threads)
+  while (!text_.empty() && searches_.size() < threadsFor(chunks))
     searches_.push_back(std::make_unique<record::ChunkSearch>(*metadata_, text_, minds_case_));
   std::vector<Found> found(chunks);
   std::atomic<std::size_t> next = 0, rows = 0;
-  const auto work = [&](std::size_t thread) {
+  onAllCpus(chunks, [&](std::size_t thread) {
     record::ChunkSearch* const search = text_.empty() ? nullptr : searches_[thread].get();
     while (!cancelled && rows < part.most) {  // asked before a chunk is taken: one that is taken is searched
       const std::size_t at = next++;
       if (at >= chunks) return;
       found[at] = findIn(view, *view.chunks()[part.first + at], part.from, filter, search);
-      std::size_t sure = 0;
-      for (const std::uint64_t word : found[at].rows) sure += static_cast<std::size_t>(std::popcount(word));
-      rows += sure;
+      rows += record::count_bits(found[at].rows);
     }
-  };
-  {
-    std::vector<std::jthread> others;
-    try {
-      for (std::size_t i = 1; i < threads; ++i)
-        others.emplace_back([&, i] {
-          yieldToTheWindow();
-          work(i);
-        });
-    } catch (const std::system_error&) {  // no more threads: those that are there do it
-    }
-    work(0);
-  }
+  });
   std::vector<record::Row> all;
   for (std::size_t at = 0; at < chunks && all.size() < part.most && !cancelled; ++at) {
     const record::StoreChunk& chunk = *view.chunks()[part.first + at];
     readUnsure(view, chunk, found[at], cancelled);
-    eachBit(found[at].rows, [&](std::uint32_t row) {
+    record::each_bit(found[at].rows, [&](std::uint32_t row) {
       if (all.size() < part.most) all.push_back(chunk.first_row + row);
     });
   }

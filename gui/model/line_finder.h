@@ -36,7 +36,6 @@ class LineFinder {
                                 const std::atomic<bool>& cancelled);
 
  private:
-  using Bits = record::ChunkSearch::Bits;
   using Found = record::ChunkSearch::Found;
   void learnEvents(const record::StoreView& view);
   Found findIn(const record::StoreView& view, const record::StoreChunk& chunk, record::Row from,

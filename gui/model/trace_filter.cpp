@@ -6,13 +6,11 @@
 
 #include <QObject>
 #include <algorithm>
-#include <bit>
-#include <system_error>
-#include <thread>
 
 #include "compiler/sema/advice.h"
 #include "compiler/sema/filter.h"
 #include "gui/model/job.h"
+#include "tracefs-compat/record/store/row_bits.h"
 
 namespace kevt::gui {
 namespace {
@@ -96,8 +94,7 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
   }
   std::vector<std::uint8_t> of_task(tasks.size());  // whether a filter that asks for the task keeps its records
   const std::uint32_t seen = before ? before->seen : 0;
-  std::vector<std::uint64_t> bits((chunk.rows() + 63) / 64);
-  std::size_t count = 0;
+  record::RowBits bits = record::no_rows(chunk.rows());
   constexpr auto kAxis = static_cast<std::size_t>(record::Axis::Event);
   for (const record::LaneGroup& group : chunk.groups[kAxis]) {
     if (group.id >= by_event_.size() || !by_event_[group.id].is_kept) continue;
@@ -112,17 +109,13 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
     };
     for (const std::uint16_t row : chunk.order[kAxis].subspan(group.begin, group.end - group.begin)) {
       if (row < seen) continue;
-      const bool is_kept = holds(row);
-      bits[row / 64] |= std::uint64_t{is_kept} << (row % 64);
-      count += is_kept ? 1 : 0;
+      bits[row / 64] |= std::uint64_t{holds(row)} << (row % 64);  // without a branch, which could not be foreseen
     }
   }
   std::vector<std::uint16_t> kept;
   if (before) kept = before->places;
-  kept.reserve(kept.size() + count);
-  for (std::size_t word = 0; word < bits.size(); ++word)
-    for (std::uint64_t left = bits[word]; left != 0; left &= left - 1)
-      kept.push_back(static_cast<std::uint16_t>(word * 64 + static_cast<std::size_t>(std::countr_zero(left))));
+  kept.reserve(kept.size() + record::count_bits(bits));
+  record::each_bit(bits, [&](std::uint32_t row) { kept.push_back(static_cast<std::uint16_t>(row)); });
   return kept;
 }
 
@@ -132,24 +125,11 @@ std::vector<std::shared_ptr<const record::RowSubset::Part>> TraceFilter::parts(
   const auto& chunks = view.chunks();
   std::vector<std::shared_ptr<const record::RowSubset::Part>> parts(chunks.size() - std::min(first, chunks.size()));
   std::atomic<std::size_t> next = 0;
-  const auto work = [&] {
+  onAllCpus(parts.size(), [&](std::size_t) {
     for (std::size_t at = next++; at < parts.size() && !cancelled; at = next++)
       parts[at] = record::RowSubset::part_of(
           *chunks[first + at], places(view, *chunks[first + at], before ? before->part(first + at) : nullptr));
-  };
-  {
-    std::vector<std::jthread> others;
-    const std::size_t threads = std::min<std::size_t>(std::thread::hardware_concurrency(), parts.size());
-    try {
-      for (std::size_t i = 1; i < threads; ++i)
-        others.emplace_back([&] {
-          yieldToTheWindow();
-          work();
-        });
-    } catch (const std::system_error&) {  // no more threads: those that are there do it
-    }
-    work();
-  }
+  });
   parts.erase(std::ranges::find(parts, nullptr), parts.end());
   return parts;
 }

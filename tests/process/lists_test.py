@@ -132,10 +132,36 @@ class Lists(unittest.TestCase):
             asked = subprocess.run([KEVTRACE, "report", made("a.dat"), "-F", "r: numbers == 3"], capture_output=True, text=True)
             self.assertNotEqual(asked.returncode, 0)
             self.assertIn("an array whose length is fetched is not compared", asked.stderr)
+            for question in (("report", "-F", "s: bytes == 3"), ("report", "-F", 's: bytes == "00"')):
+                asked = subprocess.run([KEVTRACE, *question, made("a.dat")], capture_output=True, text=True)
+                self.assertIn("an array whose length is fetched is not compared", asked.stderr, question)
+            subprocess.run([KEVTRACE, "convert", made("a.dat"), made("e.pftrace")], check=True, capture_output=True)
+            with open(made("e.pftrace"), "rb") as file:
+                self.assertIn("".join(f"{int(byte):02x}" for byte in self.column(3)[-1]).encode(), file.read())
 
     def test_a_list_is_no_array_of_64(self):
         done = self.traced("-e", "p:m lists:of_list n=+0(%di):s32[64]", "-e", "p:m lists:by_hand n=+0(%di):s32[%si]", status=3)
         self.assertIn("DIFF_ARG_TYPE", done.stderr)
+
+    def test_a_compiled_script_needs_no_types(self):
+        with tempfile.TemporaryDirectory() as folder:
+            script, compiled = os.path.join(folder, "lists.kev"), os.path.join(folder, "lists.kevo")
+            with open(script, "w") as file:
+                file.write("p:r lists:by_reference numbers prices\np:s lists:of_span bytes:hex\np:h lists:by_hand n=+0(%di):s32[..%dx]\n")
+            made = subprocess.run([KEVTRACE, "compile", "-o", compiled, script, "--", LISTS], capture_output=True, text=True, timeout=120)
+            self.assertEqual(made.returncode, 0, made.stderr)
+            by_script = [self.traced("-p", one).stdout for one in (script, compiled)]
+        for out in by_script:
+            self.assertEqual([items(one["numbers"]) for one in records(out, "r")], self.column(0))
+            self.assertEqual([items(one["prices"]) for one in records(out, "r")], self.column(1))
+            self.assertEqual([items(one["n"]) for one in records(out, "h")][:ROUNDS], self.column(0))
+        self.assertEqual(records(by_script[0], "s"), records(by_script[1], "s"))
+
+    def test_an_eprobe_does_not_take_the_word_of_a_list(self):
+        for argument in ("k=$n", "k=+0(\\8):s32[$n]"):
+            explained = subprocess.run([KEVTRACE, "explain", "--runtime", "bpf", "-e", "f:m vfs_read n=+0($arg1):s32[$arg2]", "-e", f"e:x fprobes.m {argument}"], capture_output=True, text=True)
+            self.assertNotEqual(explained.returncode, 0, argument)
+            self.assertIn("no runtime makes code of it", explained.stderr)
 
     def test_mistakes(self):
         for definition, said in (("p:h lists:by_hand n=+0(%di):string[%si]", "an array whose length is fetched is of numbers"),

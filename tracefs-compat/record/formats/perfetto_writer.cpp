@@ -55,17 +55,15 @@ Protobuf generic_event(const TypedRecord& record) {
   Protobuf event;
   event.text(1, record.event->name);
   for (const Field& field : record.event->fields) {
-    if (field.is_hex) {
+    if (field.is_hex || field.kind == FieldKind::DynamicBytes) {
       const std::string digits = hexadecimal(dynamic_bytes(field, record.bytes));
       add_field(event, field.name, {.kind = Value::Kind::Text, .text = digits});
       continue;
     }
     const std::uint32_t count = std::min(items_of(field, record.bytes), 64u);
+    const bool is_list = count > 1 || field.kind == FieldKind::DynamicNumbers;
     for (std::uint32_t i = 0; i < count; ++i)
-      add_field(event,
-                field.is_list() && (count > 1 || field.kind == FieldKind::DynamicNumbers)
-                    ? field.name + "[" + std::to_string(i) + "]"
-                    : field.name,
+      add_field(event, is_list ? field.name + "[" + std::to_string(i) + "]" : field.name,
                 value_of(field, record.bytes, i));
   }
   return event;

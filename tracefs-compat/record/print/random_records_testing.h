@@ -71,6 +71,7 @@ class RandomRecords : public testing::Test {
         std::memcpy(made.bytes.data() + field.offset, &value, field.size);
       }
     }
+    if (test::one_in(random, 12)) made.bytes.resize(test::below(random, made.bytes.size()));  // damaged
     made.task = static_cast<std::uint32_t>(test::below(random, std::size(kComms)));
     made.comm = kComms[made.task];
     made.record = {.event = &event,
@@ -80,8 +81,9 @@ class RandomRecords : public testing::Test {
     return made;
   }
 
+  // Of the same id as `opened`, as two programs' recordings beside one another may have it.
   static constexpr const char* kMixed =
-      "name: mixed\nID: 20002\nformat:\n\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
+      "name: mixed\nID: 20000\nformat:\n\tfield:unsigned long __probe_ip;\toffset:8;\tsize:8;\tsigned:0;\n"
       "\tfield:u32 flags;\toffset:16;\tsize:4;\tsigned:0;\n\tfield:s16 small;\toffset:20;\tsize:2;\tsigned:1;\n"
       "\tfield:u8 mode;\toffset:22;\tsize:1;\tsigned:0;\n\tfield:__data_loc char[] "
       "name;\toffset:23;\tsize:4;\tsigned:1;\n"

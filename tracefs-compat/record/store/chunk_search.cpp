@@ -60,15 +60,15 @@ bool is_digits(std::string_view text) { return text.find_first_not_of("012345678
 constexpr std::uint32_t kMillion = 1'000'000;
 
 // Which of the million microseconds have the digits, printed by six.
-std::vector<std::uint64_t> micros_with(std::string_view digits) {
-  std::vector<std::uint64_t> bits(kMillion / 64 + 1);
+std::vector<bool> micros_with(std::string_view digits) {
+  std::vector<bool> has(kMillion);
   char text[6];
   for (std::uint32_t micros = 0; micros < kMillion; ++micros) {
     std::uint32_t left = micros;
     for (std::size_t i = sizeof text; i-- > 0; left /= 10) text[i] = static_cast<char>('0' + left % 10);
-    if (std::string_view(text, sizeof text).contains(digits)) bits[micros / 64] |= std::uint64_t{1} << (micros % 64);
+    has[micros] = std::string_view(text, sizeof text).contains(digits);
   }
-  return bits;
+  return has;
 }
 
 }  // namespace
@@ -81,7 +81,7 @@ struct ChunkSearch::Group {
   const LineSearch::Plan& plan;
   const std::vector<std::uint32_t>& begins;
   std::vector<std::uint16_t>& rows;  // for which all conditions so far hold, or may hold
-  Bits& doubts;                      // those that may
+  RowBits& doubts;                   // those that may
 
   std::span<const std::uint8_t> bytes(std::uint16_t row) const { return chunk.bytes_from(begins[row], row); }
 };
@@ -167,7 +167,7 @@ bool ChunkSearch::keep_by_time(Group& group, const Condition& condition) {
       second = micros / kMillion;
       has_in_second = std::to_string(second).contains(condition.text);
     }
-    const bool has = has_in_second || has_bit(known->second, static_cast<std::uint32_t>(micros % kMillion));
+    const bool has = has_in_second || known->second[micros % kMillion];
     return has ? Answer::Yes : Answer::No;
   });
   return true;
@@ -252,10 +252,9 @@ void ChunkSearch::find_in(Group& group, Found& found) {
   }
 }
 
-ChunkSearch::Found ChunkSearch::find(const StoreView& view, const StoreChunk& chunk, const Bits& among,
+ChunkSearch::Found ChunkSearch::find(const StoreView& view, const StoreChunk& chunk, const RowBits& among,
                                      const std::vector<std::uint8_t>& is_asked) {
-  const std::size_t words = (chunk.rows() + 63) / 64;
-  Found found{.rows = Bits(words), .unsure = Bits(words)};
+  Found found{.rows = no_rows(chunk.rows()), .unsure = no_rows(chunk.rows())};
   begins_.clear();
   constexpr auto kAxis = static_cast<std::size_t>(Axis::Event);
   for (const LaneGroup& lane : chunk.groups[kAxis]) {

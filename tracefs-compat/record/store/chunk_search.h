@@ -8,16 +8,16 @@
 #include <vector>
 
 #include "tracefs-compat/record/print/line_search.h"
+#include "tracefs-compat/record/store/row_bits.h"
 #include "tracefs-compat/record/store/store.h"
 
 namespace kevt::record {
 
 class ChunkSearch {
  public:
-  using Bits = std::vector<std::uint64_t>;  // of a chunk's rows
   struct Found {
-    Bits rows;    // those that have it
-    Bits unsure;  // those whose lines must be made
+    RowBits rows;    // those that have it
+    RowBits unsure;  // those whose lines must be made
   };
   // A text that LineSearch takes.
   ChunkSearch(const Metadata& metadata, std::string_view text, bool minds_case)
@@ -25,7 +25,7 @@ class ChunkSearch {
   void set_metadata(const Metadata& metadata) { lines_.set_metadata(metadata); }
 
   // Of the rows in `among` (empty: of all) those of events for which `is_asked` is true, by the event's index.
-  Found find(const StoreView& view, const StoreChunk& chunk, const Bits& among,
+  Found find(const StoreView& view, const StoreChunk& chunk, const RowBits& among,
              const std::vector<std::uint8_t>& is_asked);
 
  private:
@@ -45,13 +45,11 @@ class ChunkSearch {
 
   TraceLines lines_;
   LineSearch search_;
-  std::vector<std::uint32_t> begins_;                // of the chunk's records
-  std::vector<std::uint16_t> rows_, left_;           // of an event; those for which all conditions so far hold
-  Bits doubts_;                                      // of left_: those for which they may hold
-  std::map<std::string, Bits, std::less<>> micros_;  // of digits: the microseconds of a second that have them
+  std::vector<std::uint32_t> begins_;       // of the chunk's records
+  std::vector<std::uint16_t> rows_, left_;  // of an event; those for which all conditions so far hold
+  RowBits doubts_;                          // of left_: those for which they may hold
+  std::map<std::string, std::vector<bool>, std::less<>>
+      micros_;  // of digits: the microseconds of a second that have them
 };
-
-inline void set_bit(ChunkSearch::Bits& bits, std::uint32_t at) { bits[at / 64] |= std::uint64_t{1} << (at % 64); }
-inline bool has_bit(const ChunkSearch::Bits& bits, std::uint32_t at) { return (bits[at / 64] >> (at % 64) & 1) != 0; }
 
 }  // namespace kevt::record

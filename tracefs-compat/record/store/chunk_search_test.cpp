@@ -39,7 +39,7 @@ TEST_F(ChunkSearchTest, FindsWhatTheLinesHave) {
     const bool minds_case = one_in(random, 2);
     ChunkSearch search(metadata_, text, minds_case);
     for (const auto& chunk : view.chunks()) {
-      ChunkSearch::Bits among((chunk->rows() + 63) / 64);
+      RowBits among = no_rows(chunk->rows());
       for (std::uint32_t row = 0; row < chunk->rows(); ++row)
         if (!one_in(random, 5)) set_bit(among, row);
       const auto found = search.find(view, *chunk, among, all_events);
@@ -75,7 +75,7 @@ TEST_F(ChunkSearchTest, EventsThatAreNotAskedForAreLeftOut) {
   }
   const StoreView view = builder.view();
   ChunkSearch search(metadata_, "-300", true);  // every task
-  const ChunkSearch::Bits among(1, ~std::uint64_t{0});
+  const RowBits among(1, ~std::uint64_t{0});
   std::vector<std::uint8_t> asked(view.names().events.size(), 1);
   EXPECT_EQ(search.find(view, *view.chunks()[0], among, asked).rows[0], (std::uint64_t{1} << 50) - 1);
   asked.assign(asked.size(), 0);

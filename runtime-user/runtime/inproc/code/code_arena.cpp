@@ -14,13 +14,12 @@
 
 #include "common/assert.h"
 #include "compiler/model/compiled_event.h"
+#include "runtime-user/runtime/inproc/x86/machine.h"
 
 namespace kevt::inproc {
 
 namespace {
 constexpr std::int64_t kJumpReach = (std::int64_t{1} << 31) - (16 << 20);
-
-constexpr std::uint8_t kUnused = 0xcc;
 
 std::uint64_t aligned(std::uint64_t at) { return (at + model::kImageAlignment - 1) & ~(model::kImageAlignment - 1); }
 
@@ -93,7 +92,7 @@ Result<RemoteAddr> CodeArena::allocate(Window& window, std::uint64_t size) {
 
 void CodeArena::give_back(RemoteAddr at, std::uint64_t size) {
   const std::uint64_t bytes = aligned(size);
-  std::memset(local(at, bytes), kUnused, bytes);
+  std::memset(local(at, bytes), x86::kBreakpoint, bytes);
   const auto window =
       std::ranges::find_if(windows_, [at](const Window& w) { return at >= w.base && at < w.base + kWindowBytes; });
   auto piece = window->free.emplace(static_cast<std::uint64_t>(at - window->base), bytes).first;

@@ -30,6 +30,7 @@
 #include "common/abi/probe.h"
 #include "runtime-user/runtime/inproc/code/code_writer.h"
 #include "runtime-user/runtime/inproc/code/return_entry.h"
+#include "runtime-user/runtime/inproc/x86/machine.h"
 
 namespace kevt::inproc {
 
@@ -38,8 +39,7 @@ namespace {
 // The frame at %rsp inside a detour.
 constexpr std::int32_t kFlagSave = kWords * 8;
 constexpr std::int32_t kDown = KEVT_FRAME_BYTES;
-constexpr std::int32_t kRedZone = 128;
-static_assert(kFlagSave + 8 <= KEVT_FRAME_INJECTED && KEVT_FRAME_INJECTED + 8 + kRedZone <= kDown);
+static_assert(kFlagSave + 8 <= KEVT_FRAME_INJECTED && KEVT_FRAME_INJECTED + 8 + x86::kRedZone <= kDown);
 
 void save_constants(CodeWriter& w, std::uint32_t reads) {
   if (reads & bit(kCs)) w.store_imm(0x33, kCs * 8);
@@ -204,7 +204,7 @@ Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<
   auto moved = KEVT_TRY(x86::relocate(displaced, site, at));
   CodeWriter w(at);
   w.bytes(moved.code);
-  w.lea_sp(-kRedZone);
+  w.lea_sp(-x86::kRedZone);
   w.bytes({0x50,                // push %rax
            0x41, 0x50,          // push %r8
            0x4c, 0x89, 0xd1,    // mov %r10, %rcx
@@ -213,7 +213,7 @@ Result<std::vector<std::uint8_t>> build_syscall_hook(RemoteAddr site, std::span<
   w.call_ax();
   w.bytes({0x41, 0x58,  // pop %r8
            0x59});      // pop %rcx, the number
-  w.lea_sp(kRedZone);
+  w.lea_sp(x86::kRedZone);
   w.instruction({0x48, 0x3d}, KEVT_NOT_ANSWERED);  // cmp $…, %rax
   const std::size_t not_answered = w.jump_if_zero_forward();
   w.jump(syscall + kSyscallBytes);

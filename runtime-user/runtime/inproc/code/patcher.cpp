@@ -12,6 +12,7 @@
 
 #include "common/page.h"
 #include "runtime-user/runtime/inproc/process/stopped_text.h"
+#include "runtime-user/runtime/inproc/x86/machine.h"
 
 namespace kevt::inproc {
 
@@ -57,8 +58,7 @@ Result<void> write_text(const Tracee& tracee, const TextPatch& patch) {
   const std::span<const std::uint8_t> bytes = patch.bytes;
   const bool is_on_one_page = page_down(patch.site.value) == page_down(patch.site.value + bytes.size() - 1);
   if (is_on_one_page) return tracee.write(patch.site, bytes);
-  constexpr std::uint8_t kBreakpoint[] = {0xcc};
-  KEVT_TRY(tracee.write(patch.site, kBreakpoint));
+  KEVT_TRY(tracee.write(patch.site, {&x86::kBreakpoint, 1}));
   KEVT_TRY(tracee.write(patch.site + 1, bytes.subspan(1)));
   return tracee.write(patch.site, bytes.first(1));
 }

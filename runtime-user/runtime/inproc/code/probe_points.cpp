@@ -10,12 +10,12 @@
 
 #include "compiler/target/elf/mapped_file.h"
 #include "compiler/target/process/jit_code.h"
+#include "runtime-user/runtime/inproc/x86/machine.h"
 
 namespace kevt::inproc {
 
 namespace {
 
-constexpr std::uint8_t kBreakpoint = 0xcc;
 constexpr std::uint64_t kMaxExtent = 32;  // of what one point displaces: 4 bytes and an instruction
 // In the key of a detour; no event has it, nor one of the numbers below it, which tell of which plan the detour is.
 constexpr std::uint32_t kCrowded = UINT32_MAX;
@@ -261,7 +261,7 @@ namespace {
 // The bytes are as long as a jump where one fits, so that breakpoint and jump may replace each other.
 std::vector<std::uint8_t> breakpoint_bytes(const ProbePoint& point) {
   std::vector<std::uint8_t> bytes = point.live;
-  bytes.front() = kBreakpoint;
+  bytes.front() = x86::kBreakpoint;
   return bytes;
 }
 

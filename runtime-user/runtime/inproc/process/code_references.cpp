@@ -6,6 +6,7 @@
 //   around kevt_thread.guard     a hit on a stack that the thread has left for another one
 //   kevt_thread.instances        a call under a return probe, whose stack may be copied away
 #include "runtime-user/runtime/inproc/process/code_references.h"
+#include "runtime-user/runtime/inproc/x86/machine.h"
 
 #include <algorithm>
 #include <array>
@@ -18,8 +19,7 @@ namespace kevt::inproc {
 namespace {
 
 constexpr std::uint64_t kMostOfAStack = 16u << 20;  // bytes, as for signal frames
-constexpr std::uint64_t kBelowStack = 128;
-constexpr std::uint64_t kAroundAGuard = 1024;  // bytes below and above: a detour's frame and what it calls
+constexpr std::uint64_t kAroundAGuard = 1024;       // bytes below and above: a detour's frame and what it calls
 
 }  // namespace
 
@@ -57,7 +57,7 @@ Result<void> CodeReferences::look_at_thread(pid_t tid, SignalHandover& signals,
     if (stack >= seen_from && stack < seen_to) continue;
     const auto mapping = std::ranges::find_if(maps, [&](const auto& m) { return m.contains(RemoteAddr{stack}); });
     if (mapping == maps.end()) continue;
-    seen_from = std::max(stack - kBelowStack, mapping->start.value);
+    seen_from = std::max(stack - x86::kRedZone, mapping->start.value);
     seen_to = std::min(mapping->end.value, seen_from + kMostOfAStack);
     KEVT_TRY(add_memory(seen_from, seen_to));
   }

@@ -22,6 +22,7 @@
 #include "runtime-user/runtime/inproc/process/semaphores.h"
 #include "runtime-user/runtime/inproc/process/stopped_text.h"
 #include "runtime-user/runtime/inproc/process/work_code.h"
+#include "runtime-user/runtime/inproc/x86/machine.h"
 #include "runtime-user/runtime/inproc/x86/site_plan.h"
 
 namespace kevt::inproc {
@@ -30,7 +31,7 @@ namespace {
 
 // The patch that undoes what of ours stands there now, a breakpoint or a jump into our code; nullopt: nothing does.
 std::optional<TextPatch> undoing(StoppedText& text, const RemoteMapper& mapper, const kevt_patch& noted) {
-  constexpr std::uint8_t kBreakpoint = 0xcc, kJump = 0xe9;
+  constexpr std::uint8_t kJump = 0xe9;
   const std::span<const std::uint8_t> own(noted.own, std::min<std::size_t>(noted.length, sizeof noted.own));
   std::vector<std::uint8_t> now(own.size());
   const RemoteAddr site{noted.site};
@@ -38,7 +39,7 @@ std::optional<TextPatch> undoing(StoppedText& text, const RemoteMapper& mapper, 
   std::int32_t distance = 0;
   if (now.size() == x86::kJumpLength) std::memcpy(&distance, now.data() + 1, sizeof distance);
   const bool is_jump = now.front() == kJump && distance && mapper.is_code(site + x86::kJumpLength + distance);
-  if (!is_jump && now.front() != kBreakpoint) return std::nullopt;
+  if (!is_jump && now.front() != x86::kBreakpoint) return std::nullopt;
   TextPatch patch{
       .site = site, .bytes = {own.begin(), own.end()}, .detour = {}, .moved = {}, .covered = 0, .expected = {}};
   if (!is_jump) patch.bytes.resize(1);

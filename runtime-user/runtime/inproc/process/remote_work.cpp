@@ -21,6 +21,7 @@
 #include "common/proc.h"
 #include "runtime-user/runtime/inproc/process/tracee.h"
 #include "runtime-user/runtime/inproc/process/work_code.h"
+#include "runtime-user/runtime/inproc/x86/machine.h"
 
 namespace kevt::inproc {
 
@@ -257,9 +258,8 @@ Result<void> Tracee::run_to(RemoteAddr at) {
   end_work();
   const pid_t tid = threads_.front();
   std::uint8_t original = 0;
-  constexpr std::uint8_t kInt3 = 0xcc;
   KEVT_TRY(read(at, {&original, 1}));
-  KEVT_TRY(write(at, {&kInt3, 1}));
+  KEVT_TRY(write(at, {&x86::kBreakpoint, 1}));
   KEVT_TRY(resume_until_trap(tid, PTRACE_CONT));
   KEVT_TRY(write(at, {&original, 1}));
   auto r = KEVT_TRY(registers(tid));
