@@ -72,8 +72,9 @@ void LineFinder::readUnsure(const record::StoreView& view, const record::StoreCh
   }
 }
 
-std::vector<record::Row> LineFinder::find(const record::StoreView& view, const Part& part, const TraceFilter* filter,
-                                          const std::atomic<bool>& cancelled) {
+LineFinder::Rows LineFinder::find(const record::StoreView& view, const Part& part, const TraceFilter* filter,
+                                  const std::atomic<bool>& cancelled) {
+  const auto began = std::chrono::steady_clock::now();
   const std::size_t chunks = part.last - part.first;
   learnEvents(view);
   while (!text_.empty() && searches_.size() < threadsFor(chunks))
@@ -89,12 +90,17 @@ std::vector<record::Row> LineFinder::find(const record::StoreView& view, const P
       rows += record::count_bits(found[at].rows);
     }
   });
-  std::vector<record::Row> all;
-  for (std::size_t at = 0; at < chunks && all.size() < part.most && !cancelled; ++at) {
-    const record::StoreChunk& chunk = *view.chunks()[part.first + at];
-    readUnsure(view, chunk, found[at], cancelled);
-    record::each_bit(found[at].rows, [&](std::uint32_t row) {
-      if (all.size() < part.most) all.push_back(chunk.first_row + row);
+  Rows all{.rows = {}, .next = part.first};
+  const auto goes_on = [&](const Found& chunk) {
+    const bool has_lines = record::count_bits(chunk.unsure) != 0;
+    return all.next == part.first || !has_lines || std::chrono::steady_clock::now() - began < part.patience;
+  };
+  for (Found& one : found) {
+    if (cancelled || all.rows.size() >= part.most || !goes_on(one)) break;
+    const record::StoreChunk& chunk = *view.chunks()[all.next++];
+    readUnsure(view, chunk, one, cancelled);
+    record::each_bit(one.rows, [&](std::uint32_t row) {
+      if (all.rows.size() < part.most) all.rows.push_back(chunk.first_row + row);
     });
   }
   return all;

@@ -4,6 +4,7 @@
 #include <QRegularExpression>
 #include <QString>
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <vector>
 
@@ -26,14 +27,18 @@ class LineFinder {
   void setMetadata(std::shared_ptr<const record::Metadata> metadata);
 
   struct Part {
-    std::size_t first = 0, last = 0;  // chunks of the view [first, last)
-    record::Row from = 0;             // no row before it
-    std::size_t most = 0;             // rows that are wanted
+    std::size_t first = 0, last = 0;        // chunks of the view [first, last)
+    record::Row from = 0;                   // no row before it
+    std::size_t most = 0;                   // rows that are wanted
+    std::chrono::milliseconds patience{0};  // after which no more lines are made
   };
-  // Ascending. Those that the filter, if there is one, keeps. Fewer if cancelled. On all CPUs where lines need not be
-  // made.
-  std::vector<record::Row> find(const record::StoreView& view, const Part& part, const TraceFilter* filter,
-                                const std::atomic<bool>& cancelled);
+  struct Rows {
+    std::vector<record::Row> rows;  // ascending; those that the filter, if there is one, keeps
+    std::size_t next = 0;           // the chunk to go on with
+  };
+  // On all CPUs where lines need not be made. At least one chunk is searched, unless it is cancelled.
+  Rows find(const record::StoreView& view, const Part& part, const TraceFilter* filter,
+            const std::atomic<bool>& cancelled);
 
  private:
   using Found = record::ChunkSearch::Found;

@@ -1,5 +1,6 @@
 // Searching records, piece by piece: the first hits show at once, and a keystroke stops the previous search. A piece
-// takes a few hundredths of a second where no lines must be made. Only rows that the table's filter keeps are searched.
+// takes a few hundredths of a second, or as long as the lines of one chunk take. Only rows that the table's filter
+// keeps are searched.
 #include "gui/model/record_search.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@ namespace kevt::gui {
 
 namespace {
 constexpr std::chrono::milliseconds kShortPiece{20}, kLongPiece{80};
-constexpr std::size_t kMostChunks = 32;
+constexpr std::size_t kMostChunks = 256;
 }  // namespace
 
 RecordSearch::RecordSearch(TraceDocument& document, EventRows& rows, QObject* parent)
@@ -57,10 +58,11 @@ void RecordSearch::piece(record::Row from) {
   if (from >= view.rows()) return;
   const std::size_t first = view.chunk_of(from);
   const std::size_t last = std::min(view.chunks().size(), first + chunks_at_once_);
-  const record::Row to = last == view.chunks().size() ? view.rows() : view.chunks()[last]->first_row;
-  const LineFinder::Part part{.first = first, .last = last, .from = from, .most = kMostHits - hits_.size()};
+  const LineFinder::Part part{
+      .first = first, .last = last, .from = from, .most = kMostHits - hits_.size(), .patience = kLongPiece};
   struct Result {
-    std::vector<record::Row> rows;
+    LineFinder::Rows found;
+    record::Row to = 0;
     Clock::duration took = {};
   };
   busy_ = jobs_.start(
@@ -68,16 +70,19 @@ void RecordSearch::piece(record::Row from) {
        part](const std::atomic<bool>& cancelled) {
         const Clock::time_point began = Clock::now();
         finder->setMetadata(metadata);
-        Result made{.rows = finder->find(view, part, filter.get(), cancelled)};
+        Result made{.found = finder->find(view, part, filter.get(), cancelled)};
+        const auto& chunks = view.chunks();
+        made.to = made.found.next == chunks.size() ? view.rows() : chunks[made.found.next]->first_row;
         made.took = Clock::now() - began;
         return made;
       },
-      [this, to](const Result& found) {
+      [this](const Result& done) {
         busy_.reset();
-        hits_.insert(hits_.end(), found.rows.begin(), found.rows.end());
-        if (found.took < kShortPiece) chunks_at_once_ = std::min(2 * chunks_at_once_, kMostChunks);
-        if (found.took > kLongPiece) chunks_at_once_ = std::max<std::size_t>(chunks_at_once_ / 2, 1);
-        if (to < document_.view().rows() && hits_.size() < kMostHits) piece(to);
+        const auto& rows = done.found.rows;
+        hits_.insert(hits_.end(), rows.begin(), rows.end());
+        if (done.took < kShortPiece) chunks_at_once_ = std::min(2 * chunks_at_once_, kMostChunks);
+        if (done.took > kLongPiece) chunks_at_once_ = std::max<std::size_t>(chunks_at_once_ / 2, 1);
+        if (done.to < document_.view().rows() && hits_.size() < kMostHits) piece(done.to);
         Q_EMIT hitsChanged();
       });
 }
