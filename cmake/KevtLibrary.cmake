@@ -1,9 +1,10 @@
-# kevt_library(name LAYER n [SOURCES …] [HEADERS …] [TESTS …] [DEPS …] [LINK …] [TEST_DEPS …])
+# kevt_library(name LAYER n [SOURCES …] [HEADERS …] [TESTS …] [DEPS …] [LINK …] [TEST_DEPS …] [PRECOMPILED target|OFF])
 #
 # One library of kevtrace. LAYER is its height in docs/architecture.md; DEPS are other kevtrace
 # libraries and must be strictly lower, or configuring stops. LINK names libraries from outside
 # (seen by this target alone). TESTS become one program `<name>_test`, run by ctest.
-# Headers are checked to compile alone.
+# Headers are checked to compile alone. PRECOMPILED: whose precompiled headers the sources are compiled with, if their flags
+# are not those of the others.
 
 function(kevt_check_layer name layer)
   foreach(dep IN LISTS ARGN)
@@ -18,7 +19,7 @@ function(kevt_check_layer name layer)
 endfunction()
 
 function(kevt_library name)
-  cmake_parse_arguments(ARG "" "LAYER" "SOURCES;HEADERS;TESTS;DEPS;LINK;TEST_DEPS" ${ARGN})
+  cmake_parse_arguments(ARG "" "LAYER;PRECOMPILED" "SOURCES;HEADERS;TESTS;DEPS;LINK;TEST_DEPS" ${ARGN})
   if(ARG_UNPARSED_ARGUMENTS OR NOT DEFINED ARG_LAYER)
     message(FATAL_ERROR "kevt_library(${name}): bad arguments: ${ARG_UNPARSED_ARGUMENTS}")
   endif()
@@ -26,7 +27,7 @@ function(kevt_library name)
   if(ARG_SOURCES)
     add_library(${name} STATIC ${ARG_SOURCES})
     set(scope PUBLIC)
-    target_compile_options(${name} PRIVATE ${KEVT_WARNINGS})
+    kevt_own_sources(${name} PRECOMPILED ${ARG_PRECOMPILED})
     target_link_libraries(${name} PRIVATE ${ARG_LINK})
   else()
     add_library(${name} INTERFACE)
@@ -44,7 +45,7 @@ function(kevt_library name)
 
   if(ARG_TESTS AND BUILD_TESTING)
     add_executable(${name}_test ${ARG_TESTS})
-    target_compile_options(${name}_test PRIVATE ${KEVT_WARNINGS})
+    kevt_own_sources(${name}_test TEST)
     target_link_libraries(${name}_test PRIVATE ${name} ${ARG_TEST_DEPS} ${ARG_LINK} GTest::gmock_main)
     add_test(NAME ${name} COMMAND ${name}_test)
     set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)

@@ -21,15 +21,17 @@ INCLUDE = re.compile(r'^#include "(/[^"]+)"$', re.MULTILINE)
 
 
 def without_output(command):
-    """The compiler and its options: no -c, no -o, no input."""
+    """The compiler and its options: no ccache, no precompiled headers, no -c, no -o, no input."""
     words = shlex.split(command)
+    while not os.path.basename(words[0]).startswith(("c++", "g++", "cc", "gcc", "clang")) or words[0].endswith("ccache"):
+        words = words[1:]
     kept, skip = [], False
     for word in words[:-1]:
-        if skip or word in ("-c", "-o"):
-            skip = word == "-o"
+        if skip or word in ("-c", "-o", "-include"):
+            skip = word in ("-o", "-include")
             continue
         kept.append(word)
-    return [word for word in kept if not word.endswith("ccache")]
+    return [word for word in kept if word != "-Winvalid-pch"]
 
 
 def units(entries):

@@ -26,7 +26,7 @@ namespace kevt::ir {
 
 namespace {
 
-std::string quoted(std::string_view text) {
+std::string in_quotes(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -47,7 +47,8 @@ std::string place(ValueId value, std::int64_t offset, bool from_user) {
 }
 
 std::string slot_text(const model::SlotSource& slot) {
-  return fmt::format("{} {}{:+}", kSlotWords.at(static_cast<std::size_t>(slot.kind)), quoted(slot.name), slot.addend);
+  return fmt::format("{} {}{:+}", kSlotWords.at(static_cast<std::size_t>(slot.kind)), in_quotes(slot.name),
+                     slot.addend);
 }
 
 std::string value_text(const Value& value) {
@@ -135,7 +136,7 @@ void print_condition(const Condition& condition, std::string& out) {
       break;
     case ConditionKind::MatchText:
       out += fmt::format("v{} {} {} {}", condition.value, condition.negated ? "!~" : "~",
-                         kGlobWords.at(static_cast<std::size_t>(condition.glob)), quoted(condition.text));
+                         kGlobWords.at(static_cast<std::size_t>(condition.glob)), in_quotes(condition.text));
       break;
   }
 }
@@ -182,7 +183,7 @@ std::string print(const Program& program) {
   for (std::size_t i = 0; i < program.slots.size(); ++i)
     out += fmt::format("slot {} = {}\n", i, slot_text(program.slots[i]));
   for (std::size_t i = 0; i < program.texts.size(); ++i)
-    out += fmt::format("text {} = {}\n", i, quoted(program.texts[i]));
+    out += fmt::format("text {} = {}\n", i, in_quotes(program.texts[i]));
   for (std::size_t i = 0; i < program.values.size(); ++i)
     out += fmt::format("v{} = {}\n", i, value_text(program.values[i]));
   for (const Store& store : program.stores) out += fmt::format("store {}\n", store_text(store));

@@ -60,7 +60,7 @@ std::string dynamic_form(DefinitionsFile file, std::string_view text) {
   return (file == DefinitionsFile::Synthetic ? "s:" : "") + words;
 }
 
-std::string quoted(const std::string& word) {
+std::string in_quotes(const std::string& word) {
   if (!word.empty() && word.find_first_of(" \t'\"\\#$`") == std::string::npos) return word;
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -171,7 +171,7 @@ std::string ImportedEvents::target() const {
     }
   }
   if (kernel) return "target kernel\n";
-  return files.size() == 1 && files.begin()->starts_with('/') ? "target file " + quoted(*files.begin()) + "\n" : "";
+  return files.size() == 1 && files.begin()->starts_with('/') ? "target file " + in_quotes(*files.begin()) + "\n" : "";
 }
 
 std::string ImportedEvents::head() const {
@@ -179,7 +179,7 @@ std::string ImportedEvents::head() const {
   if (options.buffer_kb) text += fmt::format("option buffer {}\n", *options.buffer_kb);
   if (options.clock) text += fmt::format("option clock {}\n", *options.clock);
   if (options.seconds) text += fmt::format("option duration {}\n", *options.seconds);
-  if (options.output) text += fmt::format("option output {}\n", quoted(*options.output));
+  if (options.output) text += fmt::format("option output {}\n", in_quotes(*options.output));
   return text;
 }
 
@@ -200,7 +200,7 @@ std::string ImportedEvents::script() const {
   for (const Event& event : events_)
     if (event.instance.empty()) text += text_of(event, any_on);
   for (const Instance& one : instances_) {
-    text += "\ninstance " + quoted(one.name) + (one.output ? " output " + quoted(*one.output) : "") + "\n";
+    text += "\ninstance " + in_quotes(one.name) + (one.output ? " output " + in_quotes(*one.output) : "") + "\n";
     for (const Event& event : events_)
       if (event.instance == one.name) text += text_of(event, any_on);
   }
