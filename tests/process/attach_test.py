@@ -50,18 +50,19 @@ class AttachAndDetach(Attached):
         self.assertEqual(target.end(), 0)
 
     def test_what_a_breakpoint_has_left_on_the_stack_is_no_hit(self):
-        target = Target(self, [os.path.join(PROGRAMS, "reserves")])
-        text, short = text_of(target.pid, "/"), "p:short reserves:touch_short n=%di:s64"
-        for _ in range(3):
-            tracer = self.start([target.pid], short)
-            self.wait_for_records(30)
-            traced = self.stop(tracer, [short])
-            self.assertNotEqual(traced.how_armed()["short"], "jump")
-            self.assertNotIn(b"keeps our", traced.err)
-            self.assertEqual(text_of(target.pid, "/"), text)
-            self.assertNotIn(b"memfd:kevtrace", read(f"/proc/{target.pid}/maps"))
-        target.tell(b"end")
-        self.assertEqual(target.process.wait(TIMEOUT_S), 0)
+        for words in ([], ["overwrites"]):
+            target = Target(self, [os.path.join(PROGRAMS, "reserves"), *words])
+            text, short = text_of(target.pid, "/"), "p:short reserves:touch_short n=%di:s64"
+            for _ in range(3):
+                tracer = self.start([target.pid], short)
+                self.wait_for_records(30)
+                traced = self.stop(tracer, [short])
+                self.assertNotEqual(traced.how_armed()["short"], "jump")
+                self.assertNotIn(b"keeps our", traced.err)
+                self.assertEqual(text_of(target.pid, "/"), text)
+                self.assertNotIn(b"memfd:kevtrace", read(f"/proc/{target.pid}/maps"))
+            target.tell(b"end")
+            self.assertEqual(target.process.wait(TIMEOUT_S), 0)
 
     def test_handlers_without_siginfo_are_waited_for(self):
         """The kernel leaves the siginfo out of their frames: what tells these from stale ones must be there nevertheless."""

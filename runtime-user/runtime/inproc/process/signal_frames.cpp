@@ -62,10 +62,13 @@ class FrameSearch {
                                     std::vector<SignalFrame>& frames);
 
  private:
-  // The agent's restorer takes the signal's number out of a frame; its handlers write it (agent/signals.c). A program's
-  // handler that clears the number of its own siginfo is taken for one that has returned.
+  // The agent's restorer takes the signal's number out of a frame; its handlers write it (agent/signals.c). What is
+  // left of the frame may then be overwritten in parts: where its number was, another number or an address may stand. A
+  // program's handler that changes the number of its own siginfo is taken for one that has returned.
   bool is_left_over(std::uint64_t restorer, const std::uint8_t* frame) const {
-    return restorer == agent_.restorer && !is_in_agent_ && static_cast<std::uint32_t>(word_at(frame, kSignal)) == 0;
+    constexpr std::uint32_t kLastSignal = 64;
+    const auto number = static_cast<std::uint32_t>(word_at(frame, kSignal));
+    return restorer == agent_.restorer && !is_in_agent_ && (number == 0 || number > kLastSignal);
   }
 
   const Tracee& tracee_;
