@@ -13,6 +13,8 @@
 #include <bit>
 #include <map>
 #include <set>
+#include <system_error>
+#include <thread>
 
 #include "cli/definitions/injections.h"
 #include "cli/definitions/run_definitions.h"
@@ -27,6 +29,7 @@
 #include "common/print.h"
 #include "common/proc.h"
 #include "common/process_choice.h"
+#include "compiler/codegen/backend.h"
 #include "compiler/layout/layout.h"
 #include "compiler/pipeline/place_glob.h"
 #include "compiler/target/process/jit_code.h"
@@ -110,6 +113,7 @@ class Run {
 
  private:
   inproc::SessionOptions session() const;
+  void begin_to_load_compiler();
   std::optional<int> start();  // an exit status when it failed
   std::optional<int> define();
   std::optional<int> arm();
@@ -134,6 +138,7 @@ class Run {
   RunDefinitions definitions_{request_, report_};
   std::unique_ptr<engine::Tracing> tracing_;
   RunTrace trace_;
+  std::jthread loading_;
   session::Keeper keeper_{{.begin = [this] { tracing_->let_go_in_copy(); },
                            .take_over =
                                [this] {
@@ -158,7 +163,16 @@ inproc::SessionOptions Run::session() const {
           .files = std::make_shared<inproc::ProbedFiles>()};
 }
 
+// Takes as long as starting CMD, and is done meanwhile.
+void Run::begin_to_load_compiler() {
+  try {
+    if (!stored_) loading_ = std::jthread([] { static_cast<void>(codegen::load_backend()); });
+  } catch (const std::system_error&) {  // no more threads are allowed here: it is loaded when it is needed
+  }
+}
+
 std::optional<int> Run::start() {
+  begin_to_load_compiler();
   if (!options_.with_kernel.empty()) {
     const std::uint64_t ring_bytes = std::bit_ceil(options_.buffer_kb.value_or(kDefaultBufferKb) * 1024);
     if (auto failed = kernel_.open(options_.with_kernel, ring_bytes, needed_statics(request_), processes_, report_))
@@ -206,6 +220,7 @@ std::optional<int> Run::define() {
 
 // Switches on all defined events except those that a script says are off; triggers may switch these on later.
 std::optional<int> Run::arm() {
+  if (loading_.joinable()) loading_.join();  // no copy of this process is made while the linker is at work
   const auto fail = [&](const Error& error) {
     report_.error(error);
     return kFailed;

@@ -29,6 +29,9 @@ class CheckedBytes {
     return wants(0, bytes_.size()) ? bytes_ : std::span<const std::uint8_t>{};
   }
 
+  // All bytes, of which those that nobody has asked for are zeros.
+  std::span<const std::uint8_t> unread_span() const { return bytes_; }
+
   // `offset` + `length` may not even fit in 64 bits.
   bool holds(std::uint64_t offset, std::uint64_t length) const {
     return offset <= bytes_.size() && length <= bytes_.size() - offset;

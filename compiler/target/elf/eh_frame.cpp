@@ -204,7 +204,8 @@ std::vector<FrameRange> read_eh_frame(CheckedBytes section, ImageAddr address, s
     }
     offset += 4 + std::uint64_t{*length};
   }
-  std::ranges::stable_sort(ranges, {}, &FrameRange::start);
+  if (!std::ranges::is_sorted(ranges, {}, &FrameRange::start))  // linkers write them in the order of the code
+    std::ranges::stable_sort(ranges, {}, &FrameRange::start);
   return ranges;
 }
 

@@ -34,6 +34,8 @@ void ElfImage::State::load_functions() {
   load_symbols();
   load_frames();
   std::vector<const ElfSymbol*> named;
+  named.reserve(symbols.size());
+  functions.reserve(std::max(symbols.size(), frames.size()));
   for (const ElfSymbol& symbol : symbols) {
     if (symbol.kind != SymbolKind::Object) named.push_back(&symbol);
   }
@@ -47,8 +49,8 @@ void ElfImage::State::load_functions() {
     const ImageAddr start = named[i]->address;
     add_frames_before(start.value);
     const ElfSymbol* best = named[i];
-    std::uint64_t size = 0;
-    for (; i < named.size() && named[i]->address == start; ++i) {
+    std::uint64_t size = named[i]->size;
+    for (++i; i < named.size() && named[i]->address == start; ++i) {
       size = std::max(size, named[i]->size);
       if (plainer_name(*named[i], *best)) best = named[i];
     }

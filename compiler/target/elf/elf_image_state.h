@@ -61,6 +61,8 @@ struct ElfImage::State {
   void add_symbol(ElfSymbol symbol);                    // drops the symbol when a limit is reached
   void add_thread_local(ThreadLocalVariable variable);  // likewise
   void load_symbols();
+  // False for the first questions, which look at each symbol; then puts `symbols_by_name` in order.
+  bool is_ordered_by_name();
   void append_go_functions();
   bool append_debug_symbols();
   void load_frames();
@@ -75,6 +77,7 @@ struct ElfImage::State {
   std::vector<ThreadLocalVariable> thread_locals;
   std::shared_ptr<FileContents> symbol_file;  // another file that has them; or null
   std::uint64_t name_bytes = 0;  // length of all names, limited: overlapping names of a hostile file cost time
+  std::uint64_t questions_for_names = 0;
   std::vector<std::pair<std::uint64_t, std::uint32_t>> symbols_by_name;  // hash and place, ascending
   std::vector<std::uint64_t> reach;                                      // highest end address among symbols[0..i]
 

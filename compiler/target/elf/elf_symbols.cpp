@@ -150,6 +150,7 @@ void set_version(ElfSymbol& symbol, const SymbolTable& table, std::uint64_t inde
 void append_symbols(const SymbolTable& table, ElfImage::State& state,
                     const std::unordered_set<std::string_view>& left_out = {}) {
   const std::uint64_t count = table.entries.size() / sizeof(Elf64_Sym);
+  state.symbols.reserve(state.symbols.size() + std::min<std::uint64_t>(count, ElfImage::State::kMostEntries));
   for (std::uint64_t i = 1; i < count; ++i) {
     const auto raw = table.entries.read<Elf64_Sym>(i * sizeof(Elf64_Sym));
     if (!raw) return;
@@ -170,11 +171,30 @@ void append_symbols(const SymbolTable& table, ElfImage::State& state,
   }
 }
 
+// Ascending by address, then by name, then those that know their version. Few symbols share an address, so that places
+// are sorted by it and whole symbols only where it is the same.
+void sort_by_address(std::vector<ElfSymbol>& symbols) {
+  std::vector<std::pair<ImageAddr, std::uint32_t>> order;
+  order.reserve(symbols.size());
+  for (std::uint32_t i = 0; i < symbols.size(); ++i) order.emplace_back(symbols[i].address, i);
+  std::ranges::sort(order);
+  std::vector<ElfSymbol> sorted;
+  sorted.reserve(symbols.size());
+  for (const auto& [_, place] : order) sorted.push_back(symbols[place]);
+  for (auto begin = sorted.begin(); begin != sorted.end();) {
+    const auto end = std::find_if(begin, sorted.end(), [&](const ElfSymbol& s) { return s.address != begin->address; });
+    if (end - begin > 1)
+      std::stable_sort(begin, end, [](const ElfSymbol& a, const ElfSymbol& b) {
+        return std::tie(a.name, b.version) < std::tie(b.name, a.version);
+      });
+    begin = end;
+  }
+  symbols = std::move(sorted);
+}
+
 // Equal names at one address are one symbol; the one that knows its version is kept.
 void drop_doubles(std::vector<ElfSymbol>& symbols) {
-  std::ranges::stable_sort(symbols, [](const ElfSymbol& a, const ElfSymbol& b) {
-    return std::tuple(a.address, a.name, b.version) < std::tuple(b.address, b.name, a.version);
-  });
+  sort_by_address(symbols);
   const auto same = [](const ElfSymbol& a, const ElfSymbol& b) {
     return a.address == b.address && a.name == b.name && (a.version == b.version || b.version.empty());
   };
@@ -208,16 +228,20 @@ std::vector<ElfSymbol> choose(std::vector<ElfSymbol> all) {
 }
 
 template <class Keep>
-std::vector<ElfSymbol> find_named(const ElfImage::State& state, std::string_view text, Keep keep) {
+std::vector<ElfSymbol> find_named(ElfImage::State& state, std::string_view text, Keep keep) {
   const WantedName wanted = split_version(text);
   std::vector<ElfSymbol> found;
-  const auto alike = std::ranges::equal_range(state.symbols_by_name, hash_of(wanted.name), {},
-                                              [](const auto& entry) { return entry.first; });
-  for (const auto& [hash, place] : alike) {
-    const ElfSymbol& symbol = state.symbols[place];
+  const auto consider = [&](const ElfSymbol& symbol) {
     if (symbol.name == wanted.name && keep(symbol) && (wanted.version.empty() || symbol.version == wanted.version))
       found.push_back(symbol);
+  };
+  if (!state.is_ordered_by_name()) {
+    std::ranges::for_each(state.symbols, consider);
+    return choose(std::move(found));
   }
+  const auto alike = std::ranges::equal_range(state.symbols_by_name, hash_of(wanted.name), {},
+                                              [](const auto& entry) { return entry.first; });
+  for (const auto& [hash, place] : alike) consider(state.symbols[place]);
   return choose(std::move(found));
 }
 
@@ -289,16 +313,22 @@ void ElfImage::State::load_symbols() {
   if (table) append_symbols(*table, *this);
   if (!table && !append_debug_symbols()) append_go_functions();
   drop_doubles(symbols);
-  symbols_by_name.reserve(symbols.size());
   reach.reserve(symbols.size());
   std::uint64_t farthest = 0;
-  for (std::uint32_t i = 0; i < symbols.size(); ++i) {
-    symbols_by_name.emplace_back(hash_of(symbols[i].name), i);
-    const std::uint64_t end = symbols[i].address.value + symbols[i].size;
-    farthest = std::max(farthest, end);
+  for (const ElfSymbol& symbol : symbols) {
+    farthest = std::max(farthest, symbol.address.value + symbol.size);
     reach.push_back(farthest);
   }
+}
+
+bool ElfImage::State::is_ordered_by_name() {
+  constexpr unsigned kFewQuestions = 8;  // as long as it takes to put all names in order
+  if (++questions_for_names <= kFewQuestions) return false;
+  if (symbols_by_name.size() == symbols.size()) return true;
+  symbols_by_name.reserve(symbols.size());
+  for (std::uint32_t i = 0; i < symbols.size(); ++i) symbols_by_name.emplace_back(hash_of(symbols[i].name), i);
   std::ranges::sort(symbols_by_name);
+  return true;
 }
 
 std::vector<ThreadLocalVariable> ElfImage::find_thread_locals(std::string_view name) const {

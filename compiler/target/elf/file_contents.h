@@ -90,6 +90,7 @@ class FileContents {
   bool read_blocks(std::uint64_t first, std::uint64_t last) const;
   bool read_block_data(std::uint64_t begin, std::uint64_t end) const;
   bool read_span(std::uint64_t begin, std::uint64_t end) const;
+  std::string read_part(std::uint64_t begin, std::uint64_t end) const;
   bool fail(std::string why) const;
   const Extent* extent_from(std::uint64_t offset) const;
 

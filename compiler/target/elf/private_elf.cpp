@@ -17,13 +17,17 @@ namespace {
 constexpr std::uint64_t kMostPacked = 64;  // debug information shrinks to a third, zeros to a thousandth
 constexpr unsigned kMostSegmentHeaders = 1024;
 
+bool is_packed(const Elf64_Shdr& header, std::string_view name) {
+  return (header.sh_flags & SHF_COMPRESSED) != 0 || name.starts_with(".zdebug_");
+}
+
 // Bytes that libelf will allocate for a packed section; 0: it is not packed.
 std::uint64_t unpacked_bytes(const Elf64_Shdr& header, std::string_view name, CheckedBytes bytes) {
+  if (!is_packed(header, name)) return 0;
   if (header.sh_flags & SHF_COMPRESSED) {
     const auto packed = bytes.read<Elf64_Chdr>(0);
     return packed ? packed->ch_size : ~std::uint64_t{0};
   }
-  if (!name.starts_with(".zdebug_")) return 0;
   const auto size = bytes.read<std::uint64_t>(4);  // behind "ZLIB", the highest byte first
   return size ? __builtin_bswap64(*size) : ~std::uint64_t{0};
 }
@@ -39,14 +43,14 @@ class Preparation {
       : contents_(contents), file_(contents), header_(header), sections_(read_sections(file_, header)) {}
 
   // Reads the sections that stay.
-  void keep_sections(const std::function<bool(std::string_view)>& wants) {
+  void keep_sections(const std::function<SectionUse(std::string_view)>& use_of) {
     for (std::size_t i = 0; i < sections_.headers.size(); ++i) {
       Elf64_Shdr& section = sections_.headers[i];
       const std::string_view name = sections_.name_of(section);
       const CheckedBytes bytes = sections_.contents(section);
-      const bool is_needed = i == sections_.names_index || wants(name);
-      if (!is_needed || !is_there(section, bytes) || !can_unpack(section, name, bytes) ||
-          bytes.span().size() != bytes.size()) {
+      const SectionUse use = i == sections_.names_index ? SectionUse::Read : use_of(name);
+      if (use == SectionUse::None || !is_there(section, bytes) || !can_unpack(section, name, bytes) ||
+          (!may_wait(use, section, name) && bytes.span().size() != bytes.size())) {
         section.sh_type = SHT_NOBITS;
         section.sh_flags &= ~std::uint64_t{SHF_COMPRESSED};
       }
@@ -70,6 +74,9 @@ class Preparation {
   void put_header() { put(0, header_); }
 
  private:
+  static bool may_wait(SectionUse use, const Elf64_Shdr& section, std::string_view name) {
+    return use == SectionUse::ReadLater && !is_packed(section, name);
+  }
   bool can_unpack(const Elf64_Shdr& section, std::string_view name, CheckedBytes bytes) {
     const std::uint64_t unpacked = unpacked_bytes(section, name, bytes);
     if (unpacked / kMostPacked > bytes.data_bytes() || unpacked > left_) return false;
@@ -90,11 +97,11 @@ class Preparation {
 
 }  // namespace
 
-Result<OpenElf> open_private_elf(FileContents& contents, const std::function<bool(std::string_view)>& wants) {
+Result<OpenElf> open_private_elf(FileContents& contents, const std::function<SectionUse(std::string_view)>& use_of) {
   const auto header = read_elf_header(CheckedBytes(contents));
   if (!header) return std::unexpected(Error(header.error()).while_doing("reading `" + contents.name() + "`"));
   Preparation preparation(contents, *header);
-  preparation.keep_sections(wants);
+  preparation.keep_sections(use_of);
   preparation.keep_segments();
   preparation.put_header();
   if (auto problem = contents.problem()) return std::unexpected(std::move(*problem));

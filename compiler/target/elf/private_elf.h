@@ -3,6 +3,7 @@
 
 #include <libelf.h>
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string_view>
@@ -18,9 +19,15 @@ struct EndElf {
 };
 using OpenElf = std::unique_ptr<Elf, EndElf>;
 
-// Opens `contents`, which must outlive the result, with libelf. Libelf sees the sections that `wants` accepts and the
-// one that holds the section names; of all others it is told that they take no room in the file. `contents` is changed
-// for that; it may be opened again with the same `wants`.
-Result<OpenElf> open_private_elf(FileContents& contents, const std::function<bool(std::string_view)>& wants);
+enum class SectionUse : std::uint8_t {
+  None,
+  Read,
+  ReadLater,  // by the caller, who knows what is asked for; a packed section is read at once
+};
+
+// Opens `contents`, which must outlive the result, with libelf. Libelf sees the sections that are of use and the one
+// that holds the section names; of all others it is told that they take no room in the file. `contents` is changed for
+// that; it may be opened again with the same `use_of`.
+Result<OpenElf> open_private_elf(FileContents& contents, const std::function<SectionUse(std::string_view)>& use_of);
 
 }  // namespace kevt::target

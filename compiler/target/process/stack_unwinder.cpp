@@ -47,8 +47,9 @@ int no_debug_file(Dwfl_Module*, void**, const char*, Dwarf_Addr, const char*, co
   return -1;
 }
 
-bool tells_frames(std::string_view section) {
-  return section == ".eh_frame" || section == ".eh_frame_hdr" || section == ".debug_frame";
+SectionUse use_for_frames(std::string_view section) {
+  const bool tells_frames = section == ".eh_frame" || section == ".eh_frame_hdr" || section == ".debug_frame";
+  return tells_frames ? SectionUse::Read : SectionUse::None;
 }
 
 // Reads the frames of a file without section headers: .eh_frame_hdr, and from the .eh_frame that it points to up to the
@@ -79,7 +80,7 @@ void read_frame_segment(const FileContents& contents, Elf* elf) {
 std::shared_ptr<FileContents> read_frames(const std::string& path) {
   auto contents = FileContents::open(path);
   if (!contents) return nullptr;
-  const auto elf = open_private_elf(**contents, tells_frames);
+  const auto elf = open_private_elf(**contents, use_for_frames);
   if (!elf) return nullptr;
   read_frame_segment(**contents, elf->get());
   (*contents)->close();
@@ -166,7 +167,7 @@ struct StackUnwinder::Callbacks {
     if (name[0] == '/') {
       const auto found = self.files.by_address.find(base);
       if (found == self.files.by_address.end()) return -1;
-      if (auto opened = open_private_elf(*found->second, tells_frames)) *elf = opened->release();
+      if (auto opened = open_private_elf(*found->second, use_for_frames)) *elf = opened->release();
     } else if (const auto vdso = own_vdso(); !vdso.empty() && is_vdso(name)) {
       *elf = elf_memory(const_cast<char*>(reinterpret_cast<const char*>(vdso.data())), vdso.size());
     }

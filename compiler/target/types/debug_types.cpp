@@ -51,19 +51,6 @@ bool find_function(Dwarf_Die& scope, Dwarf_Addr address, unsigned depth, Dwarf_D
 
 }  // namespace
 
-// Units without address ranges are searched one by one.
-std::optional<Dwarf_Die> DebugTypes::State::unit_of(Dwarf_Addr address) {
-  Dwarf_Die unit;
-  if (dwarf_addrdie(dwarf->get(), address, &unit) != nullptr) return unit;
-  Dwarf_Off at = 0, next = 0;
-  std::size_t header = 0;
-  while (dwarf_nextcu(dwarf->get(), at, &next, &header, nullptr, nullptr, nullptr) == 0) {
-    if (dwarf_offdie(dwarf->get(), at + header, &unit) != nullptr && dwarf_haspc(&unit, address) > 0) return unit;
-    at = next;
-  }
-  return std::nullopt;
-}
-
 TypeId DebugTypes::State::type_of(Dwarf_Die& die) {
   auto target = reference(die, DW_AT_type);
   return target ? take(*target) : 0;
@@ -454,7 +441,7 @@ std::expected<DebugTypes::State::Function, std::string> DebugTypes::State::funct
                                                                                        std::string_view name) {
   if (!dwarf) return std::unexpected(why);
   if (const auto known_one = functions.find(address); known_one != functions.end()) return known_one->second;
-  auto unit = unit_of(address);
+  auto unit = unit_at(dwarf->get(), address);
   Dwarf_Die die;
   if (!unit || !find_function(*unit, address, 0, die))
     return std::unexpected(fmt::format("the debug information does not describe `{}`", name));

@@ -36,7 +36,6 @@ struct DebugTypes::State {
   std::uint32_t const_ = table.add_name("const ");
   std::uint32_t volatile_ = table.add_name("volatile ");
 
-  std::optional<Dwarf_Die> unit_of(Dwarf_Addr address);
   TypeId type_of(Dwarf_Die& die);  // the type that its DW_AT_type refers to; 0: void
   TypeId take(Dwarf_Die& die);
   void fill_all();

@@ -10,6 +10,8 @@
 #include <string>
 #include <string_view>
 
+#include "compiler/target/types/late_sections.h"
+
 namespace kevt::target {
 
 inline constexpr unsigned kMaxScopes = 16;  // namespaces in namespaces
@@ -32,7 +34,7 @@ inline std::optional<std::uint64_t> number(Dwarf_Die& die, unsigned name) {
 
 inline std::string name_of(Dwarf_Die& die) {
   Dwarf_Attribute attribute;
-  const char* name = dwarf_attr_integrate(&die, DW_AT_name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
+  const char* name = dwarf_attr_integrate(&die, DW_AT_name, &attribute) ? text_of(attribute) : nullptr;
   return name ? name : "";
 }
 
@@ -43,7 +45,7 @@ void each_unit(Dwarf* dwarf, Visit visit) {
   std::size_t header = 0;
   Dwarf_Die die;
   while (dwarf_nextcu(dwarf, at, &next, &header, nullptr, nullptr, nullptr) == 0) {
-    if (dwarf_offdie(dwarf, at + header, &die) != nullptr) visit(die);
+    if (dwarf_offdie(dwarf, at + header, &die) != nullptr && read_unit_of(die)) visit(die);
     at = next;
   }
 }
@@ -71,8 +73,7 @@ inline std::string_view without_template(std::string_view name) {
 // the same file in both ways.
 inline std::string whole_path(Dwarf_Die& unit, const char* name) {
   Dwarf_Attribute attribute;
-  const char* folder =
-      dwarf_attr(&unit, DW_AT_comp_dir, &attribute) != nullptr ? dwarf_formstring(&attribute) : nullptr;
+  const char* folder = dwarf_attr(&unit, DW_AT_comp_dir, &attribute) != nullptr ? text_of(attribute) : nullptr;
   const bool is_whole = *name == '/' || folder == nullptr;
   return std::filesystem::path(is_whole ? std::string(name) : std::string(folder) + "/" + name).lexically_normal();
 }

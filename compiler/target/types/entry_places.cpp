@@ -52,7 +52,7 @@ std::expected<void, LookupError> SourcePlaces::State::add_parameters(LinePlace& 
                                                                      const LineQuestion& question) {
   const auto function = types->function_at(place.address, place.function);
   if (!function) return std::unexpected(LookupError{.why = function.error()});
-  auto unit = types->unit_of(place.address);
+  auto unit = unit_at(dwarf(), place.address);
   if (!unit) return std::unexpected(LookupError{.why = "its parameters are not described"});
   if (function->passes_otherwise || has_other_arguments(symbol)) {
     Scopes scopes = scopes_at(*unit, place.address);
@@ -227,7 +227,7 @@ std::expected<std::vector<LinePlace>, LookupError> SourcePlaces::State::entries_
 
 // Where the function whose code lies there is declared; empty: it is not known.
 FileLine SourcePlaces::State::declaration_at(Dwarf_Addr address) {
-  auto unit = types->dwarf ? types->unit_of(address) : std::nullopt;
+  auto unit = types->dwarf ? unit_at(dwarf(), address) : std::nullopt;
   const Scopes scopes = unit ? scopes_at(*unit, address) : Scopes();
   const auto frame = frame_function(scopes);
   if (!frame) return {};

@@ -10,49 +10,10 @@
 #include <utility>
 
 #include "compiler/target/types/dwarf_die.h"
+#include "compiler/target/types/table_cursor.h"
 
 namespace kevt::target {
 namespace {
-
-// Values one after the other; behind the first that is not there, all are 0.
-class TableCursor {
- public:
-  TableCursor(CheckedBytes bytes, std::uint64_t at) : bytes_(bytes), at_(at) {}
-
-  bool good() const { return good_; }
-  template <class Number>
-  Number number() {
-    const auto value = bytes_.read<Number>(at_);
-    skip(sizeof(Number));
-    return value.value_or(0);
-  }
-  std::uint64_t offset(bool is_wide) { return is_wide ? number<std::uint64_t>() : number<std::uint32_t>(); }
-  std::uint64_t uleb() {
-    std::uint64_t value = 0;
-    for (unsigned shift = 0; shift < 64 && good_; shift += 7) {
-      const auto byte = number<std::uint8_t>();
-      value |= std::uint64_t{byte & 0x7fu} << shift;
-      if (byte < 0x80) return value;
-    }
-    good_ = false;
-    return 0;
-  }
-  std::string_view text() {
-    const std::string_view value = bytes_.text(at_);
-    skip(value.size() + 1);
-    return value;
-  }
-  void skip(std::uint64_t bytes) {
-    good_ = good_ && bytes_.holds(at_, bytes);
-    if (good_) at_ += bytes;
-  }
-  void fail() { good_ = false; }
-
- private:
-  CheckedBytes bytes_;
-  std::uint64_t at_;
-  bool good_ = true;
-};
 
 struct Entry {
   std::string_view name;
@@ -62,7 +23,7 @@ struct Entry {
 // A list of folders or files of DWARF 5: its entries say themselves of which parts they are.
 class EntryList {
  public:
-  EntryList(TableCursor& cursor, bool is_wide, CheckedBytes line_texts, CheckedBytes texts)
+  EntryList(TableCursor& cursor, bool is_wide, CheckedBytes line_texts = {}, CheckedBytes texts = {})
       : at_(cursor), is_wide_(is_wide), line_texts_(line_texts), texts_(texts) {}
 
   std::vector<Entry> read() {
@@ -70,6 +31,7 @@ class EntryList {
     for (unsigned left = at_.number<std::uint8_t>(); left > 0; --left) {
       const std::uint64_t type = at_.uleb();
       parts.emplace_back(type, at_.uleb());
+      needs_debug_str_ = needs_debug_str_ || parts.back().second == DW_FORM_strp;
     }
     constexpr std::uint64_t kMostEntries = 1 << 20;
     std::vector<Entry> entries;
@@ -86,6 +48,8 @@ class EntryList {
     }
     return entries;
   }
+  // Whether texts of the list that was read are in .debug_str.
+  bool needs_debug_str() const { return needs_debug_str_; }
 
  private:
   std::string_view text(std::uint64_t form) {
@@ -123,7 +87,32 @@ class EntryList {
   TableCursor& at_;
   bool is_wide_;
   CheckedBytes line_texts_, texts_;
+  bool needs_debug_str_ = false;
 };
+
+// What stands before the lists of folders and files.
+struct TableHead {
+  bool is_wide = false;     // offsets of 8 bytes
+  std::uint64_t bytes = 0;  // of the table behind this number
+  std::uint16_t version = 0;
+  bool is_known() const { return version >= 2 && version <= 5; }
+};
+
+// Reads a version that is not known no further.
+TableHead read_head(TableCursor& at) {
+  TableHead head;
+  const auto short_bytes = at.number<std::uint32_t>();
+  head.is_wide = short_bytes == 0xffffffff;
+  head.bytes = head.is_wide ? at.number<std::uint64_t>() : short_bytes;
+  head.version = at.number<std::uint16_t>();
+  if (!head.is_known()) return head;
+  if (head.version == 5) at.skip(2);  // sizes of addresses and segment selectors
+  at.offset(head.is_wide);            // bytes of the head
+  at.skip(head.version >= 4 ? 5 : 4);
+  const auto opcodes = at.number<std::uint8_t>();
+  at.skip(opcodes == 0 ? 0 : opcodes - 1u);
+  return head;
+}
 
 // Before DWARF 5: texts, and an empty one behind the last. Files and folders are numbered from 1; folder 0 is the
 // unit's own.
@@ -174,23 +163,15 @@ std::optional<std::vector<std::string>> LineFiles::of(Dwarf_Die& unit) const {
   Dwarf_Word table = 0;
   if (dwarf_attr(&unit, DW_AT_stmt_list, &attribute) == nullptr || dwarf_formudata(&attribute, &table) != 0)
     return std::nullopt;
-  const char* folder =
-      dwarf_attr(&unit, DW_AT_comp_dir, &attribute) != nullptr ? dwarf_formstring(&attribute) : nullptr;
+  const char* folder = dwarf_attr(&unit, DW_AT_comp_dir, &attribute) != nullptr ? text_of(attribute) : nullptr;
   const std::string_view own = folder == nullptr ? "" : folder;
   TableCursor at(line_, table);
-  const bool is_wide = at.number<std::uint32_t>() == 0xffffffff;
-  if (is_wide) at.number<std::uint64_t>();  // bytes of the table
-  const auto version = at.number<std::uint16_t>();
-  if (!at.good() || version < 2 || version > 5) return std::nullopt;
-  if (version == 5) at.skip(2);  // sizes of addresses and segment selectors
-  at.offset(is_wide);            // bytes of the head
-  at.skip(version >= 4 ? 5 : 4);
-  const auto opcodes = at.number<std::uint8_t>();
-  at.skip(opcodes == 0 ? 0 : opcodes - 1u);
+  const TableHead head = read_head(at);
+  if (!at.good() || !head.is_known()) return std::nullopt;
   std::vector<Entry> folders, files;
-  if (version == 5) {
-    folders = EntryList(at, is_wide, line_texts_, texts_).read();
-    files = EntryList(at, is_wide, line_texts_, texts_).read();
+  if (head.version == 5) {
+    folders = EntryList(at, head.is_wide, line_texts_, texts_).read();
+    files = EntryList(at, head.is_wide, line_texts_, texts_).read();
   } else {
     std::tie(folders, files) = read_old_lists(at, own);
   }
@@ -198,6 +179,21 @@ std::optional<std::vector<std::string>> LineFiles::of(Dwarf_Die& unit) const {
   std::vector<std::string> paths;
   for (const Entry& file : files) paths.push_back(path_of(file, folders));
   return paths;
+}
+
+bool needs_debug_str(CheckedBytes line_tables) {
+  for (std::uint64_t table = 0; table < line_tables.size();) {
+    TableCursor at(line_tables, table);
+    const TableHead head = read_head(at);
+    for (unsigned list = 0; head.version == 5 && list < 2; ++list) {
+      EntryList entries(at, head.is_wide);
+      entries.read();
+      if (entries.needs_debug_str()) return true;
+    }
+    if (!at.good() || !head.is_known() || head.bytes == 0) return true;
+    table += head.bytes + (head.is_wide ? 12 : 4);
+  }
+  return false;
 }
 
 }  // namespace kevt::target

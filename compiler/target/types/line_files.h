@@ -27,4 +27,8 @@ class LineFiles {
   CheckedBytes line_, line_texts_, texts_;  // .debug_line, .debug_line_str, .debug_str
 };
 
+// Whether the names of some files are in .debug_str, as DWARF 5 allows and hardly any compiler does. True also of
+// tables that are damaged.
+bool needs_debug_str(CheckedBytes line_tables);
+
 }  // namespace kevt::target

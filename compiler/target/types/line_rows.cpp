@@ -105,8 +105,7 @@ LineRow row_of(Dwarf_Line* line) {
 // GCC writes its options into DW_AT_producer, unless it was told not to (-gno-record-gcc-switches).
 void read_producer(LineUnit& unit) {
   Dwarf_Attribute attribute;
-  const char* text =
-      dwarf_attr(&unit.die, DW_AT_producer, &attribute) != nullptr ? dwarf_formstring(&attribute) : nullptr;
+  const char* text = dwarf_attr(&unit.die, DW_AT_producer, &attribute) != nullptr ? text_of(attribute) : nullptr;
   const std::string_view producer = text != nullptr ? text : "";
   unit.is_skeleton = dwarf_hasattr(&unit.die, DW_AT_dwo_name) || dwarf_hasattr(&unit.die, DW_AT_GNU_dwo_name);
   if (!producer.starts_with("GNU ") || !producer.contains(" -")) return;

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <iterator>
 #include <string_view>
+#include <utility>
 
 #include "common/error.h"
 
@@ -33,11 +34,20 @@ bool is_read(std::string_view section, DwarfSections sections) {
 
 }  // namespace
 
-Result<OpenDwarf> OpenDwarf::of(std::shared_ptr<FileContents> contents, DwarfSections sections) {
+Result<OpenDwarf> OpenDwarf::of(std::shared_ptr<FileContents> contents, DwarfSections sections, LateLimits limits,
+                                Role role) {
   OpenDwarf dwarf;
-  auto elf =
-      KEVT_TRY(open_private_elf(*contents, [sections](std::string_view name) { return is_read(name, sections); }));
-  contents->close();
+  LateParts late = late_parts(*contents, limits);
+  if (role == Role::Alternate) late.units.reset();  // other files refer to its DIEs
+  auto elf = KEVT_TRY(open_private_elf(*contents, [&](std::string_view name) {
+    if (!is_read(name, sections)) return SectionUse::None;
+    const bool is_late = (late.texts && name == ".debug_str") || (late.units && name == ".debug_info");
+    return is_late ? SectionUse::ReadLater : SectionUse::Read;
+  }));
+  if (late.empty())
+    contents->close();
+  else
+    dwarf.late_ = std::make_unique<LateSections>(contents, std::move(late));
   dwarf.contents_ = std::move(contents);
   dwarf.elf_ = std::move(elf);
   dwarf.dwarf_.reset(dwarf_begin_elf(dwarf.elf_.get(), DWARF_C_READ, nullptr));
@@ -46,11 +56,11 @@ Result<OpenDwarf> OpenDwarf::of(std::shared_ptr<FileContents> contents, DwarfSec
       Error(fmt::format("the debug information of `{}` is damaged: {}", dwarf.contents_->name(), dwarf_errmsg(-1))));
 }
 
-Result<OpenDwarf> OpenDwarf::of(const DebugFile& file, DwarfSections sections) {
+Result<OpenDwarf> OpenDwarf::of(const DebugFile& file, DwarfSections sections, LateLimits limits) {
   const auto link = find_alternate_file(*file.contents);
-  auto dwarf = of(file.contents, sections);
+  auto dwarf = of(file.contents, sections, limits, Role::Program);
   if (!dwarf || !link) return dwarf;
-  auto alternate = of(link, DwarfSections::TypesAndLines);
+  auto alternate = of(link, DwarfSections::TypesAndLines, limits, Role::Alternate);
   if (!alternate) return dwarf;  // names and types in the alternate file stay unknown
   dwarf->alternate_ = std::make_unique<OpenDwarf>(std::move(*alternate));
   dwarf_setalt(dwarf->get(), dwarf->alternate_->get());

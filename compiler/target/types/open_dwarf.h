@@ -8,6 +8,7 @@
 
 #include "compiler/target/elf/debug_file.h"
 #include "compiler/target/elf/private_elf.h"
+#include "compiler/target/types/late_sections.h"
 
 namespace kevt::target {
 
@@ -18,7 +19,8 @@ class OpenDwarf {
  public:
   // Opens `file`, whose contents must not be null, and the file that it shares with others (dwz). libdw itself opens no
   // file.
-  static Result<OpenDwarf> of(const DebugFile& file, DwarfSections sections = DwarfSections::TypesAndLines);
+  static Result<OpenDwarf> of(const DebugFile& file, DwarfSections sections = DwarfSections::TypesAndLines,
+                              LateLimits limits = {});
 
   Dwarf* get() const { return dwarf_.get(); }
   // The size of the file with the debug information.
@@ -29,11 +31,14 @@ class OpenDwarf {
     void operator()(Dwarf* dwarf) const { dwarf_end(dwarf); }
   };
   OpenDwarf() = default;
-  static Result<OpenDwarf> of(std::shared_ptr<FileContents> contents, DwarfSections sections);
+  enum class Role : std::uint8_t { Program, Alternate };
+  static Result<OpenDwarf> of(std::shared_ptr<FileContents> contents, DwarfSections sections, LateLimits limits,
+                              Role role);
 
   // Destroyed from the last to the first: each needs those above it.
   std::unique_ptr<OpenDwarf> alternate_;
   std::shared_ptr<FileContents> contents_;
+  std::unique_ptr<LateSections> late_;
   OpenElf elf_;
   std::unique_ptr<Dwarf, EndDwarf> dwarf_;
 };

@@ -8,32 +8,17 @@
 #include <memory>
 
 #include "compiler/target/elf/debug_file.h"
+#include "compiler/target/types/late_sections.h"
 #include "compiler/target/types/open_dwarf.h"
 
 namespace kevt::target {
-namespace {
-
-// Units without .debug_aranges are searched one after the other.
-std::optional<Dwarf_Die> unit_of(Dwarf* dwarf, Dwarf_Addr address) {
-  Dwarf_Die unit;
-  if (dwarf_addrdie(dwarf, address, &unit) != nullptr) return unit;
-  Dwarf_Off at = 0, next = 0;
-  std::size_t header = 0;
-  while (dwarf_nextcu(dwarf, at, &next, &header, nullptr, nullptr, nullptr) == 0) {
-    if (dwarf_offdie(dwarf, at + header, &unit) != nullptr && dwarf_haspc(&unit, address) > 0) return unit;
-    at = next;
-  }
-  return std::nullopt;
-}
-
-}  // namespace
 
 std::optional<SourceLine> source_line(const std::string& path, ImageAddr address) {
   const DebugFile file = find_debug_file(path);
   if (!file.contents) return std::nullopt;
   const auto dwarf = OpenDwarf::of(file);
   if (!dwarf) return std::nullopt;
-  auto unit = unit_of(dwarf->get(), address.value);
+  auto unit = unit_at(dwarf->get(), address.value);
   Dwarf_Line* line = unit ? dwarf_getsrc_die(&*unit, address.value) : nullptr;
   SourceLine out;
   const char* name = line ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;

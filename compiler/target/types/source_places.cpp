@@ -42,11 +42,10 @@ bool is_called(Dwarf* dwarf, const IndexedFunction& function, std::string_view w
   if (name == wanted || without_template(name) == wanted) return true;
   const std::size_t scope_ends = wanted.rfind("::");
   if (scope_ends == std::string_view::npos || without_template(name) != wanted.substr(scope_ends + 2)) return false;
-  Dwarf_Die die;
   Dwarf_Attribute attribute;
-  if (dwarf_offdie(dwarf, function.die, &die) == nullptr) return false;
-  const char* linkage =
-      dwarf_attr_integrate(&die, DW_AT_linkage_name, &attribute) ? dwarf_formstring(&attribute) : nullptr;
+  auto die = die_at(dwarf, function.die);
+  if (!die) return false;
+  const char* linkage = dwarf_attr_integrate(&*die, DW_AT_linkage_name, &attribute) ? text_of(attribute) : nullptr;
   if (linkage == nullptr) return false;
   const std::string whole = source_name(linkage);
   return matches_source_name(without_template(qualified_name(whole)), wanted) != NameMatch::No;
@@ -69,7 +68,9 @@ SourcePlaces::State::State(const std::string& path)
   auto opened = FileContents::open(path);
   index.emplace(types->dwarf->get(), opened ? identity_of(**opened, *types->dwarf) : IndexIdentity{});
   if (!opened) return;
-  auto elf = open_private_elf(**opened, [](std::string_view name) { return name.starts_with(".eh_frame"); });
+  auto elf = open_private_elf(**opened, [](std::string_view name) {
+    return name.starts_with(".eh_frame") ? SectionUse::Read : SectionUse::None;
+  });
   if (!elf) return;
   frames_contents = std::move(*opened);
   frames_elf = std::move(*elf);
@@ -88,7 +89,7 @@ std::vector<Dwarf_Die> SourcePlaces::State::units_with(const std::string& file) 
   const auto found = index->files().find(file);
   if (found == index->files().end()) return units;
   for (const Dwarf_Off at : found->second)
-    if (Dwarf_Die die; dwarf_offdie(dwarf(), at, &die) != nullptr) units.push_back(die);
+    if (const auto die = die_at(dwarf(), at)) units.push_back(*die);
   return units;
 }
 
@@ -225,13 +226,12 @@ void name_functions(LinePlace& place, const Scopes& scopes) {
 // The functions whose code has the symbol `name`, and another name in the source: `malloc` is __libc_malloc.
 void SourcePlaces::State::add_aliased(const ElfImage& image, std::string_view name, std::set<FileLine>& functions) {
   for (const ElfSymbol& symbol : image.find_functions(name))
-    each_unit(dwarf(), [&](Dwarf_Die unit) {
-      if (dwarf_haspc(&unit, symbol.address.value) <= 0) return;
-      const Scopes scopes = scopes_at(unit, symbol.address.value);
+    if (auto unit = unit_at(dwarf(), symbol.address.value)) {
+      const Scopes scopes = scopes_at(*unit, symbol.address.value);
       const int line = scopes.empty() ? 0 : declaring_line(scopes.front());
       const std::string file = scopes.empty() ? "" : declaring_file(scopes.front()).path();
       if (line > 0 && !file.empty()) functions.emplace(file, static_cast<std::uint32_t>(line));
-    });
+    }
 }
 
 // The last line before the next function of the file.

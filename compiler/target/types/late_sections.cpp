@@ -1,0 +1,194 @@
+// All sections that are read late, by their addresses: the address of a text or a DIE tells which section it is in.
+// Texts elsewhere (in .debug_info itself, in sections that are packed, in .debug_line_str) have been read.
+//
+// Units are read late only if no DIE refers to one of another unit: then all that is reached from a DIE lies in its
+// unit. The forms of such references stand in .debug_abbrev, which is small.
+#include "compiler/target/types/late_sections.h"
+
+#include <dwarf.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <shared_mutex>
+#include <utility>
+
+#include "compiler/target/elf/elf_sections.h"
+#include "compiler/target/types/line_files.h"
+#include "compiler/target/types/table_cursor.h"
+
+namespace kevt::target {
+namespace {
+
+constexpr std::uint64_t kAtOnce = 256;  // bytes in which most texts end
+constexpr unsigned kFewTexts = 20'000;  // of more, all are read: reading on is faster than a block now and then
+constexpr std::uint64_t kHead = 4096;   // bytes of a unit in which its own DIE ends
+
+struct Section {
+  std::shared_ptr<const FileContents> contents;
+  std::uint64_t begin = 0, size = 0;  // in the contents
+  std::vector<std::uint64_t> heads;   // of units; empty: these are texts
+  std::atomic<unsigned> asked = 0;
+
+  bool want(std::uint64_t at, std::uint64_t length) const { return contents->want(begin + at, length); }
+
+  // Whether the bytes from `at` on have been read, up to a NUL.
+  bool read_text(std::uint64_t at) {
+    if (++asked == kFewTexts && !want(0, size)) return false;
+    for (std::uint64_t length = kAtOnce; at < size; at += length) {
+      length = std::min(length, size - at);
+      if (!want(at, length)) return false;
+      if (std::memchr(contents->bytes().data() + begin + at, 0, length) != nullptr) return true;
+    }
+    return false;
+  }
+  bool read_unit(std::uint64_t at) const {
+    const auto next = std::ranges::upper_bound(heads, at);
+    const std::uint64_t first = next == heads.begin() ? 0 : *std::prev(next);
+    return want(first, (next == heads.end() ? size : *next) - first);
+  }
+};
+
+struct Sections {
+  std::shared_mutex mutex;
+  std::map<const std::uint8_t*, std::unique_ptr<Section>> by_begin;
+};
+
+Sections& sections() {
+  static Sections all;
+  return all;
+}
+
+// read(SECTION, OFFSET) of the section that has `address`; true if that is none of those read late.
+template <class Read>
+bool read_by(const void* address, Read read) {
+  Sections& all = sections();
+  const std::shared_lock lock(all.mutex);
+  const auto* at = static_cast<const std::uint8_t*>(address);
+  const auto behind = all.by_begin.upper_bound(at);
+  if (behind == all.by_begin.begin()) return true;
+  const auto& [begin, section] = *std::prev(behind);
+  const auto offset = static_cast<std::uint64_t>(at - begin);
+  return offset >= section->size || read(*section, offset);
+}
+
+bool may_leave_unit(std::uint64_t form) {
+  constexpr std::uint64_t kForms[] = {DW_FORM_ref_addr, DW_FORM_ref_sig8,    DW_FORM_ref_sup4,
+                                      DW_FORM_ref_sup8, DW_FORM_GNU_ref_alt, DW_FORM_indirect};
+  return std::ranges::find(kForms, form) != std::end(kForms);
+}
+
+// All tables of .debug_abbrev, one behind the other. False also of tables that are damaged.
+bool references_stay_in_units(CheckedBytes abbreviations) {
+  TableCursor at(abbreviations, 0);
+  while (at.good() && at.place() < abbreviations.size()) {
+    if (at.uleb() == 0) continue;  // the end of a table
+    at.uleb();                     // the tag
+    at.skip(1);                    // whether there are children
+    for (;;) {
+      const std::uint64_t name = at.uleb(), form = at.uleb();
+      if (!at.good() || may_leave_unit(form)) return false;
+      if (form == DW_FORM_implicit_const) at.uleb();  // as long as a number with a sign
+      if (name == 0 && form == 0) break;
+    }
+  }
+  return at.good();
+}
+
+// Where each unit begins, if they fill the section. Reads their heads.
+std::optional<std::vector<std::uint64_t>> heads_of(CheckedBytes units, std::uint64_t unit_bytes) {
+  std::vector<std::uint64_t> heads;
+  for (std::uint64_t at = 0; at < units.size();) {
+    const auto bytes = units.read<std::uint32_t>(at);
+    if (!bytes || *bytes >= 0xfffffff0 || heads.size() == units.size() / unit_bytes) return std::nullopt;
+    const std::uint64_t whole = sizeof *bytes + std::uint64_t{*bytes};
+    const auto unit = units.part(at, whole);
+    if (!unit || unit->part(0, std::min(whole, kHead))->span().empty()) return std::nullopt;
+    heads.push_back(at);
+    at += whole;
+  }
+  return heads;
+}
+
+}  // namespace
+
+const char* text_of(Dwarf_Attribute& attribute) {
+  const char* text = dwarf_formstring(&attribute);
+  const auto read = [](Section& section, std::uint64_t at) { return section.read_text(at); };
+  return text != nullptr && read_by(text, read) ? text : nullptr;
+}
+
+bool read_unit_of(const Dwarf_Die& die) {
+  return read_by(die.addr, [](const Section& section, std::uint64_t at) { return section.read_unit(at); });
+}
+
+std::optional<Dwarf_Die> die_at(Dwarf* dwarf, Dwarf_Off at) {
+  Dwarf_Die die;
+  if (dwarf_offdie(dwarf, at, &die) == nullptr || !read_unit_of(die)) return std::nullopt;
+  return die;
+}
+
+std::optional<Dwarf_Die> unit_at(Dwarf* dwarf, Dwarf_Addr address) {
+  Dwarf_Die unit;
+  if (dwarf_addrdie(dwarf, address, &unit) != nullptr) return read_unit_of(unit) ? std::optional(unit) : std::nullopt;
+  Dwarf_Off at = 0, next = 0;
+  std::size_t header = 0;
+  while (dwarf_nextcu(dwarf, at, &next, &header, nullptr, nullptr, nullptr) == 0) {
+    if (dwarf_offdie(dwarf, at + header, &unit) != nullptr && dwarf_haspc(&unit, address) > 0)
+      return read_unit_of(unit) ? std::optional(unit) : std::nullopt;
+    at = next;
+  }
+  return std::nullopt;
+}
+
+LateParts late_parts(const FileContents& contents, LateLimits limits) {
+  LateParts parts;
+  const CheckedBytes file(contents);
+  const auto header = read_elf_header(file);
+  if (!header) return parts;
+  const ElfSections all = read_sections(file, *header);
+  const auto plain = [&](std::string_view name) -> std::optional<CheckedBytes> {
+    const Elf64_Shdr* section = all.find(name);
+    if (section == nullptr || section->sh_type == SHT_NOBITS || (section->sh_flags & SHF_COMPRESSED) != 0)
+      return std::nullopt;
+    return all.contents(*section);
+  };
+  const auto texts = plain(".debug_str"), lines = plain(".debug_line");
+  if (texts && texts->size() >= limits.section_bytes && lines && !needs_debug_str(*lines)) parts.texts = texts;
+  const auto units = plain(".debug_info"), abbreviations = plain(".debug_abbrev");
+  if (!units || units->size() < limits.section_bytes || !abbreviations || !references_stay_in_units(*abbreviations))
+    return parts;
+  if (auto heads = heads_of(*units, limits.unit_bytes)) {
+    parts.units = units;
+    parts.heads = *std::move(heads);
+  }
+  return parts;
+}
+
+LateSections::LateSections(std::shared_ptr<const FileContents> contents, LateParts parts) {
+  Sections& all = sections();
+  const std::unique_lock lock(all.mutex);
+  const auto add = [&](const std::optional<CheckedBytes>& bytes, std::vector<std::uint64_t> heads) {
+    if (!bytes) return;
+    const auto whole = bytes->unread_span();
+    auto section = std::make_unique<Section>();
+    section->contents = contents;
+    section->begin = static_cast<std::uint64_t>(whole.data() - contents->bytes().data());
+    section->size = whole.size();
+    section->heads = std::move(heads);
+    begins_.push_back(whole.data());
+    all.by_begin.insert_or_assign(whole.data(), std::move(section));
+  };
+  add(parts.texts, {});
+  add(parts.units, std::move(parts.heads));
+}
+
+LateSections::~LateSections() {
+  Sections& all = sections();
+  const std::unique_lock lock(all.mutex);
+  for (const std::uint8_t* begin : begins_) all.by_begin.erase(begin);
+}
+
+}  // namespace kevt::target

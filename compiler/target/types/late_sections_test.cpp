@@ -1,0 +1,124 @@
+#include "compiler/target/types/late_sections.h"
+
+#include <dwarf.h>
+#include <gmock/gmock.h>
+#include <stdlib.h>
+
+#include <filesystem>
+#include <fstream>
+#include <functional>
+#include <iterator>
+#include <string>
+
+#include "compiler/target/elf/debug_file.h"
+#include "compiler/target/types/dwarf_die.h"
+#include "compiler/target/types/open_dwarf.h"
+#include "compiler/target/types/source_index.h"
+
+namespace kevt::target {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr LateLimits kAlways = {.section_bytes = 0, .unit_bytes = 1};
+constexpr LateLimits kNever = {.section_bytes = ~std::uint64_t{0}};
+
+// Of all units: the tags, names and types of their DIEs.
+std::string tree_of(Dwarf* dwarf) {
+  std::string text;
+  const std::function<void(Dwarf_Die&, unsigned)> add = [&](Dwarf_Die& die, unsigned depth) {
+    auto type = reference(die, DW_AT_type);
+    text += std::string(depth, ' ') + std::to_string(dwarf_tag(&die)) + " " + name_of(die) + " " +
+            (type ? name_of(*type) : "") + "\n";
+    each_child(die, [&](Dwarf_Die& child) { add(child, depth + 1); });
+  };
+  each_unit(dwarf, [&](Dwarf_Die unit) { add(unit, 0); });
+  return text;
+}
+
+class LateSectionsOfAFile : public testing::Test {
+ protected:
+  LateSectionsOfAFile() {
+    std::string made = (fs::temp_directory_path() / "kevt_late.XXXXXX").string();
+    folder_ = ::mkdtemp(made.data());
+    std::ifstream file(KEVT_TYPED_FUNCTIONS, std::ios::binary);
+    bytes_ = {std::istreambuf_iterator<char>(file), {}};
+  }
+  ~LateSectionsOfAFile() override { fs::remove_all(folder_); }
+
+  LateParts parts() {
+    const std::string path = folder_ / "changed";
+    std::ofstream(path, std::ios::binary) << bytes_;
+    contents_ = *FileContents::open(path);
+    return late_parts(*contents_, kAlways);
+  }
+  // Where a section begins in the file, and how long it is.
+  std::pair<std::size_t, std::size_t> place_of(std::string_view name) {
+    const auto contents = *FileContents::open(KEVT_TYPED_FUNCTIONS);
+    const CheckedBytes file(*contents);
+    const ElfSections sections = read_sections(file, *read_elf_header(file));
+    const Elf64_Shdr* section = sections.find(name);
+    return {section->sh_offset, section->sh_size};
+  }
+
+  fs::path folder_;
+  std::string bytes_;
+  std::shared_ptr<FileContents> contents_;
+};
+
+TEST(LateSections, SayTheSameAsSectionsThatAreReadAtOnce) {
+  const auto late = OpenDwarf::of(find_debug_file(KEVT_TYPED_FUNCTIONS), DwarfSections::TypesAndLines, kAlways);
+  const auto whole = OpenDwarf::of(find_debug_file(KEVT_TYPED_FUNCTIONS), DwarfSections::TypesAndLines, kNever);
+  ASSERT_TRUE(late && whole);
+  EXPECT_THAT(tree_of(whole->get()), testing::HasSubstr("typed_work"));
+  EXPECT_EQ(tree_of(late->get()), tree_of(whole->get()));
+}
+
+TEST_F(LateSectionsOfAFile, AreTextsAndUnits) {
+  const LateParts found = parts();
+  ASSERT_TRUE(found.texts && found.units);
+  EXPECT_EQ(found.units->size(), place_of(".debug_info").second);
+  ASSERT_FALSE(found.heads.empty());
+  EXPECT_EQ(found.heads.front(), 0u);
+}
+
+TEST_F(LateSectionsOfAFile, SmallOnesAreNotWorthIt) {
+  static_cast<void>(parts());
+  EXPECT_TRUE(late_parts(*contents_).empty());
+}
+
+TEST_F(LateSectionsOfAFile, UnitsThatReferToOthersAreReadAtOnce) {
+  const auto [begin, size] = place_of(".debug_abbrev");
+  const std::size_t type = bytes_.find("\x49\x13", begin);  // DW_AT_type, DW_FORM_ref4
+  ASSERT_LT(type, begin + size);
+  for (const char form : {DW_FORM_ref_addr, DW_FORM_ref_sig8, DW_FORM_indirect}) {
+    bytes_[type + 1] = form;
+    const LateParts found = parts();
+    EXPECT_FALSE(found.units) << int{form};
+    EXPECT_TRUE(found.texts);
+  }
+}
+
+TEST_F(LateSectionsOfAFile, UnitsThatDoNotFillTheSectionAreReadAtOnce) {
+  const auto [begin, size] = place_of(".debug_info");
+  for (const std::size_t at : {0, 3}) {
+    const std::string before = bytes_;
+    bytes_[begin + at] ^= 0x40;
+    EXPECT_FALSE(parts().units) << at;
+    bytes_ = before;
+  }
+  const auto [abbreviations, bytes] = place_of(".debug_abbrev");
+  bytes_.replace(abbreviations, bytes, bytes, '\x81');  // numbers without an end
+  EXPECT_FALSE(parts().units);
+}
+
+TEST_F(LateSectionsOfAFile, TextsThatLineTablesNeedAreReadAtOnce) {
+  const auto [begin, size] = place_of(".debug_line");
+  const std::size_t path = bytes_.find("\x01\x1f", begin);  // DW_LNCT_path, DW_FORM_line_strp
+  ASSERT_LT(path, begin + size);
+  bytes_[path + 1] = DW_FORM_strp;
+  EXPECT_FALSE(parts().texts);
+}
+
+}  // namespace
+}  // namespace kevt::target
