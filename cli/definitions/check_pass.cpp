@@ -14,6 +14,7 @@
 #include <algorithm>
 
 #include "compiler/layout/layout.h"
+#include "compiler/pipeline/all_members.h"
 #include "compiler/pipeline/front.h"
 #include "compiler/pipeline/place_glob.h"
 #include "compiler/pipeline/shorthand.h"
@@ -91,6 +92,7 @@ void Pass::check_definition(std::size_t index) {
   const Source& source = definitions_[index];
   if (one_kernel_) {
     if (auto glob = pipeline::place_glob_mistake(source.text)) return report(index, {*std::move(glob)});
+    if (auto members = pipeline::all_members_mistake(source.text)) return report(index, {*std::move(members)});
     return check_line(index, source.text);
   }
   auto lines = pipeline::expand_shorthand(source.text, env_);

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "compiler/pipeline/all_members.h"
 #include "compiler/pipeline/file_function.h"
 #include "compiler/pipeline/place_glob.h"
 #include "compiler/pipeline/source_line.h"
@@ -94,6 +95,9 @@ std::expected<std::optional<std::vector<std::string>>, diag::Diagnostic> expand_
   if (!function && globs == Globs::OfNamedFiles && env.is_running_kernel() && is_of_place(function.error()))
     return std::nullopt;
   if (!function || *function) return function;
+  auto members = expand_all_members(whole, env);
+  if (!members) return std::unexpected(std::move(members.error()));
+  if (*members) return std::vector<std::string>{**std::move(members)};
   if (joined && !is_function_of_file(*joined)) return std::vector<std::string>{*joined};
   if (globs == Globs::OfNamedFiles && (env.is_running_kernel() || !names_file(line))) return std::nullopt;
   return expand_place_glob(line, env);

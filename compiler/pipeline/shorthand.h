@@ -5,6 +5,7 @@
 //   p:ev app:shapes.c:42 scale s->w            uprobes at all places of the line, with its variables (source_line.h)
 //   p:ev /usr/bin/app:area_of s->w             a uprobe at the function's first instruction (file_function.h)
 //   p libc:*alloc n=%di                       a line for each function that matches (place_glob.h)
+//   p:ev area_of s->*                         an argument for each member of the structure (all_members.h)
 //   p:ev app:Shape::scale(int, double)        a name of the source, with blanks between its parentheses
 #pragma once
 

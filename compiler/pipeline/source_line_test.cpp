@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <memory>
 
+#include "compiler/pipeline/all_members.h"
 #include "compiler/pipeline/variable_path.h"
 #include "compiler/target/fixed_target.h"
 
@@ -58,6 +59,17 @@ class VariablePath : public testing::Test {
     return made ? made->operand + made->type : "! " + made.error();
   }
 
+  // "NAME NAME…", or "! WHY".
+  std::string members(TypeId type, const char* path) {
+    target::LinePlace place{.address = 0x1000};
+    place.variables.push_back({.name = "v", .type = type, .location = in_register("di")});
+    const auto found = members_at_path(path, place, types_);
+    if (!found) return "! " + found.error();
+    std::string text;
+    for (const std::string& name : *found) text += (text.empty() ? "" : " ") + name;
+    return text;
+  }
+
   TypeTable types_;
   TypeId int_, char_, text_, double_, items_, letters_, shape_, shape_pointer_, shape_reference_;
 };
@@ -70,6 +82,27 @@ TEST_F(VariablePath, AVariableIsReadWhereItIs) {
   EXPECT_EQ(fetch(int_, {.base = Base::Constant, .number = ~std::uint64_t{4}, .is_value = true}, "v"), "\\-5:s32");
   EXPECT_EQ(fetch(int_, {.base = Base::Address, .number = 0x3010}, "v"), "+8208(%ip):s32");
   EXPECT_EQ(fetch(int_, {.base = Base::Register, .reg = "bx", .reads = {8}, .offset = 4}, "v"), "+4(+8(%bx)):s32");
+}
+
+TEST_F(VariablePath, AllMembersAreThoseOfTheStructureItEndsIn) {
+  EXPECT_EQ(members(shape_pointer_, "v->"), "id label items letters flag");
+  EXPECT_EQ(members(shape_, "v."), "id label items letters flag");
+  EXPECT_EQ(members(shape_reference_, "v."), "id label items letters flag");
+  EXPECT_EQ(members(shape_, "v->"), "! it is a `struct shape`, no pointer: write `.*`");
+  EXPECT_EQ(members(shape_pointer_, "v."), "! it is a `struct shape *`: write `->*`");
+  EXPECT_EQ(members(text_, "v->"), "! it is a `char`, no structure");
+  EXPECT_THAT(members(shape_, "w."), HasSubstr("there is no variable `w`"));
+}
+
+TEST(AllMembers, AWordOfTheirFormHasNeitherNameNorType) {
+  EXPECT_EQ(path_of_all_members("s->*"), "s->");
+  EXPECT_EQ(path_of_all_members("s->at.*"), "s->at.");
+  EXPECT_EQ(path_of_all_members("$retval->*"), "$retval->");
+  for (const char* other : {"s->w", "*", "->*", "+0(s->*)", "n=s->*", "s->*:u8", "%di->*"})
+    EXPECT_FALSE(path_of_all_members(other)) << other;
+  for (const char* misused : {"n=s->*", "s->*:u8", "n=s.*:u8"})
+    EXPECT_THAT(all_members_misuse(misused), HasSubstr("several")) << misused;
+  for (const char* fine : {"s->*", "n=s->w", "s->w:u8"}) EXPECT_EQ(all_members_misuse(fine), "") << fine;
 }
 
 TEST_F(VariablePath, AnArrowReadsAndADotAdds) {

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/error.h"
+#include "compiler/pipeline/all_members.h"
 #include "compiler/pipeline/variable_path.h"
 
 namespace kevt::pipeline {
@@ -55,15 +56,32 @@ WrittenArgument cut(std::string_view text) {
 
 bool is_all(std::string_view word) { return word == kAllVariables || word == kAllParameters; }
 
-// Whether `$vars` may give the name to an argument: an identifier (Go has `~r0`), not too long, none of a record's own.
-bool may_be_argument(const std::string& name) {
+constexpr std::size_t kMostArguments = 128;  // MAX_TRACE_ARGS
+
+}  // namespace
+
+bool is_argument_name(std::string_view name) {
   constexpr std::size_t kLongest = 31;  // MAX_ARG_NAME_LEN
   return variable_of_path(name) == name && name.size() <= kLongest && !name.starts_with("common_") &&
          !name.starts_with("__probe_");
 }
-constexpr std::size_t kMostArguments = 128;  // MAX_TRACE_ARGS
 
-}  // namespace
+std::set<std::string> written_names(const std::vector<Word>& words) {
+  std::set<std::string> names;
+  for (std::size_t i = 2; i < words.size(); ++i) {
+    const WrittenArgument argument = cut(words[i].text);
+    const bool has_own = argument.name.empty() && argument.before.empty() && is_variable_path(argument.operand);
+    if (!path_of_all_members(words[i].text))
+      names.emplace(has_own ? last_name_of_path(argument.operand) : argument.name);
+  }
+  return names;
+}
+
+std::string member_argument_name(std::string_view path, std::string_view member, std::set<std::string>& names) {
+  for (const std::string& name : {std::string(member), fmt::format("{}_{}", last_name_of_path(path), member)})
+    if (is_argument_name(name) && names.size() < kMostArguments && names.insert(name).second) return name;
+  return "";
+}
 
 diag::Diagnostic mistake_at(std::string_view line, const Word& word, std::string detail, diag::Kind kind) {
   return {.kind = kind,
@@ -104,6 +122,9 @@ diag::Diagnostic VariableArguments::mistake(const Word& word, std::string detail
 
 std::expected<void, diag::Diagnostic> VariableArguments::add(const Word& word) {
   if (is_all(word.text)) return add_all(word);
+  if (const auto path = path_of_all_members(word.text)) return add_members(word, *path);
+  if (const std::string_view misuse = all_members_misuse(word.text); !misuse.empty())
+    return std::unexpected(mistake(word, std::string(misuse)));
   const WrittenArgument argument = cut(word.text);
   const bool is_path = is_variable_path(argument.operand), has_length = is_variable_path(argument.length);
   if (!is_path && !has_length) {
@@ -144,20 +165,57 @@ std::expected<void, diag::Diagnostic> VariableArguments::add(const Word& word) {
 std::expected<void, diag::Diagnostic> VariableArguments::add_all(const Word& word) {
   std::size_t added = 0;
   for (const target::SourceVariable& variable : found_.places.front().variables) {
-    if (!may_be_argument(variable.name) || names_.size() >= kMostArguments ||
+    if (!is_argument_name(variable.name) || names_.size() >= kMostArguments ||
         (word.text == kAllParameters && !variable.is_parameter))
       continue;
-    std::vector<VariableFetch> made;
-    for (const target::LinePlace& place : found_.places)
-      if (auto one = fetch_of_path(variable.name, "", place, *found_.types)) made.push_back(*std::move(one));
-    const bool is_one_type = std::ranges::all_of(made, [&](const auto& one) { return one.type == made[0].type; });
-    if (made.size() != arguments_.size() || !is_one_type || !names_.insert(variable.name).second) continue;
+    const auto made = fetch_everywhere(variable.name);
+    if (made.empty() || !names_.insert(variable.name).second) continue;
     ++added;
-    for (std::size_t i = 0; i < made.size(); ++i)
-      arguments_[i] += fmt::format(" {}={}{}", variable.name, made[i].operand, made[i].type);
+    append(variable.name, made);
   }
   if (added == 0 && names_.empty())
     return std::unexpected(mistake_at(line_, word, "no variable can be read at " + where_(found_.places[0])));
+  return {};
+}
+
+// At each place, with one type; empty: it cannot be read somewhere, or its types differ.
+std::vector<VariableFetch> VariableArguments::fetch_everywhere(const std::string& path) const {
+  std::vector<VariableFetch> made;
+  for (const target::LinePlace& place : found_.places) {
+    auto one = fetch_of_path(path, "", place, *found_.types);
+    if (!one || (!made.empty() && one->type != made[0].type)) return {};
+    made.push_back(*std::move(one));
+  }
+  return made;
+}
+
+void VariableArguments::append(std::string_view name, const std::vector<VariableFetch>& made) {
+  for (std::size_t i = 0; i < made.size(); ++i)
+    arguments_[i] += fmt::format(" {}={}{}", name, made[i].operand, made[i].type);
+}
+
+// `path` ends in `->` or `.`.
+std::expected<void, diag::Diagnostic> VariableArguments::add_members(const Word& word, std::string_view path) {
+  const auto members = members_at_path(path, found_.places.front(), *found_.types);
+  if (!members) return std::unexpected(mistake(word, fmt::format("`{}`: {}", word.text, members.error())));
+  std::set<std::string> taken = written_names(words_);
+  taken.insert(names_.begin(), names_.end());
+  std::size_t added = 0;
+  for (const std::string& member : *members) {
+    const auto made = fetch_everywhere(std::string(path) + member);
+    if (made.empty()) continue;
+    const std::string name = member_argument_name(path, member, taken);
+    if (name.empty()) continue;
+    names_.insert(name);
+    append(name, made);
+    ++added;
+  }
+  if (added == 0 && !members->empty())
+    for (std::size_t i = 0; i < found_.places.size(); ++i)
+      KEVT_TRY(fetch(word, std::string(path) + members->front(), "", i));  // says why
+  if (added == 0)
+    return std::unexpected(
+        mistake(word, fmt::format("`{}`: no member can be read at {}", word.text, where_(found_.places[0]))));
   return {};
 }
 

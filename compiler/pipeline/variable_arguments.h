@@ -27,6 +27,15 @@ struct WrittenArgument;
 diag::Diagnostic mistake_at(std::string_view line, const Word& word, std::string detail,
                             diag::Kind kind = diag::Kind::UnsupportedForm);
 
+// Whether kevtrace may give the name to an argument: an identifier (Go has `~r0`), not too long, none of a record's
+// own.
+bool is_argument_name(std::string_view name);
+// The names that the arguments have which are not all members of something: those that members must not take.
+std::set<std::string> written_names(const std::vector<Word>& words);
+// The name of the argument for a member behind `path` ("s->"): its own, or with the name before it where that is taken;
+// empty: it gets none. Adds it to `names`.
+std::string member_argument_name(std::string_view path, std::string_view member, std::set<std::string>& names);
+
 // Writes into the question which variables the words behind the place name.
 void ask_for_variables(const std::vector<Word>& words, target::LineQuestion& question);
 // Whether all of them are in sight at each place.
@@ -46,6 +55,9 @@ class VariableArguments {
  private:
   std::expected<void, diag::Diagnostic> add(const Word& word);
   std::expected<void, diag::Diagnostic> add_all(const Word& word);
+  std::expected<void, diag::Diagnostic> add_members(const Word& word, std::string_view path);
+  std::vector<VariableFetch> fetch_everywhere(const std::string& path) const;
+  void append(std::string_view name, const std::vector<VariableFetch>& made);
   std::expected<VariableFetch, diag::Diagnostic> fetch(const Word& word, std::string_view path, std::string_view type,
                                                        std::size_t place) const;
   std::expected<std::string, diag::Diagnostic> address(const Word& word, std::string_view path,

@@ -58,11 +58,11 @@ std::string list_of(const std::vector<std::string>& names) {
 }
 
 // With those of anonymous structures and of bases, as far as a reader wants to read.
-std::vector<std::string> members_of(const TypeTable& types, TypeId structure) {
+std::vector<std::string> members_of(const TypeTable& types, TypeId structure, std::size_t most = kMostListed) {
   constexpr unsigned kMostSteps = 256;
   std::vector<std::string> names;
   std::vector<TypeId> open = {structure};
-  for (unsigned steps = 0; !open.empty() && names.size() <= kMostListed;) {
+  for (unsigned steps = 0; !open.empty() && names.size() <= most;) {
     const TypeId here = open.back();
     open.pop_back();
     if (!is_structure(types.type(here))) continue;
@@ -133,6 +133,21 @@ class Walk {
     }
     follow_reference();
     return {};
+  }
+
+  // Of the structure that it has come to, or that it points to.
+  std::expected<std::vector<std::string>, std::string> members(bool is_arrow) const {
+    constexpr std::size_t kMost = 128;  // MAX_TRACE_ARGS
+    const Type& type = types_->type(type_);
+    if (is_arrow && type.kind != TypeClass::Pointer)
+      return Refusal(fmt::format("it is a `{}`, no pointer{}", types_->type_text(type_),
+                                 is_structure(type) ? ": write `.*`" : ""));
+    if (!is_arrow && type.kind == TypeClass::Pointer)
+      return Refusal(fmt::format("it is a `{}`: write `->*`", types_->type_text(type_)));
+    const TypeId structure = is_arrow ? types_->strip(type.target) : type_;
+    if (!is_structure(types_->type(structure)))
+      return Refusal(fmt::format("it is a `{}`, no structure", types_->type_text(structure)));
+    return members_of(*types_, structure, kMost);
   }
 
   // The address that `+N(…)` is to be added to: the value of a pointer or a number.
@@ -477,6 +492,18 @@ std::expected<VariableFetch, std::string> fetch_of_path(std::string_view path, s
   Walk walk(types, place, *variable);
   KEVT_TRY(walk.follow(path.substr(name.size())));
   return walk.finish(type);
+}
+
+std::expected<std::vector<std::string>, std::string> members_at_path(std::string_view path,
+                                                                     const target::LinePlace& place,
+                                                                     const TypeTable& types) {
+  const std::string_view name = variable_of_path(path);
+  const auto variable = std::ranges::find(place.variables, name, &target::SourceVariable::name);
+  if (variable == place.variables.end()) return Refusal(unknown(name, place));
+  const bool is_arrow = path.ends_with("->");
+  Walk walk(types, place, *variable);
+  KEVT_TRY(walk.follow(path.substr(name.size(), path.size() - name.size() - (is_arrow ? 2 : 1))));
+  return walk.members(is_arrow);
 }
 
 std::expected<std::string, std::string> address_of_path(std::string_view path, const target::LinePlace& place,

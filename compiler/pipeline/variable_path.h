@@ -7,6 +7,7 @@
 #include <expected>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "compiler/target/line_places.h"
 
@@ -28,6 +29,12 @@ std::string_view last_name_of_path(std::string_view path);
 // variable cannot be read at `place`.
 std::expected<VariableFetch, std::string> fetch_of_path(std::string_view path, std::string_view type,
                                                         const target::LinePlace& place, const target::TypeTable& types);
+
+// The names of the members of the structure behind a path that ends in `->` or `.`, with those of anonymous structures
+// in it and of bases.
+std::expected<std::vector<std::string>, std::string> members_at_path(std::string_view path,
+                                                                     const target::LinePlace& place,
+                                                                     const target::TypeTable& types);
 
 // What stands in `+8(PATH)`: a pointer's value, or a number's.
 std::expected<std::string, std::string> address_of_path(std::string_view path, const target::LinePlace& place,

@@ -3,8 +3,8 @@
 
     large_start.py --kevtrace PROGRAM --folder F [--times N]
 
-The program is made in the folder, once: 85 units of 1,000 functions and 1,000 structures of 90 members (largeprogram.py). `cold` is a run
-with an empty cache (XDG_CACHE_HOME), `warm` one behind it; the pages of the files are in memory in both.
+The program is made in the folder, once (largeprogram.py): 85 units of 1,000 functions and 1,000 structures of 90 members.
+`cold` is a run with an empty cache (XDG_CACHE_HOME), `warm` one behind it; the pages of the files are in memory in both.
 """
 
 import argparse

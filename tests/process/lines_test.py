@@ -115,6 +115,29 @@ class Lines(Traced):
             self.assertEqual([[r["one"], r["other"]] for r in records(done.stdout, "all")], said(done.stdout, "twice"))
         self.assertEqual([list(r) for r in records(done.stdout, "all")], [["one", "other"]] * 3, "without what cannot be read there")
 
+    def test_all_members_of_a_structure(self):
+        """`first` of main, and the shape behind it, as the source fills them in."""
+        own = {"id": "1", "tag": '"tagged"', "kind": "5", "visible": "1", "level": "19", "weight": "2.5"}
+        behind = {"next_tag": '""', "next_kind": "-2", "next_next": "0x0", "next_visible": "0", "next_weight": "0"}
+        for program in self.each():
+            name = os.path.basename(program)
+            done = self.traced(program, "-e", f"p:line {name}:area_of:1 s->* s->next->*", "-e", "p:entry area_of s->* scale s->at.*",
+                               "-e", f"p:path {program}:area_of s->* scale s->at.*", arguments=("2",))
+            for event, more in (("line", {"scale": "-0.5", **behind}), ("entry", {"s_scale": "-0.5", "scale": "3"}), ("path", {"s_scale": "-0.5", "scale": "3"})):
+                made = records(done.stdout, event)
+                self.assertEqual(len(made), 2, event)
+                for record in made:
+                    self.assertLessEqual({**own, **more}.items(), record.items(), event)
+                    self.assertNotIn("at", record, "a structure is no argument")
+            for event in ("entry", "path"):
+                self.assertEqual([(int(r["x"]) * 3, int(r["y"]) * 3) for r in records(done.stdout, event)], [(int(w), int(h)) for w, h, _ in said(done.stdout, "area")])
+
+    def test_all_members_of_what_is_no_structure(self):
+        for definition, word in (("p:e area_of scale->*", "no pointer"), ("p:e area_of s.*", "write `->`"), ("p:e area_of nobody->*", "no parameter `nobody`"),
+                                 ("p:e area_of n=s->*", "several members"), ("p:e area_of s->*:u8", "several members"),
+                                 (f"p:e lines0:lines.c:{line_of('lines.c', 'area')} scale->*", "no pointer"), (f"p:e lines0:lines.c:{line_of('lines.c', 'area')} n=s->*", "several members")):
+            self.assertIn(word, self.refused(os.path.join(PROGRAMS, "lines0"), definition), definition)
+
     def test_filters_triggers_and_counts_by_a_variable(self):
         for program in self.each():
             name = os.path.basename(program)

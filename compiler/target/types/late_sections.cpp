@@ -56,8 +56,9 @@ struct Sections {
   std::map<const std::uint8_t*, std::unique_ptr<Section>> by_begin;
 };
 
+// Never destroyed: what is read late may live in another static object.
 Sections& sections() {
-  static Sections all;
+  static auto& all = *new Sections;
   return all;
 }
 

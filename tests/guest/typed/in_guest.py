@@ -27,6 +27,7 @@ DEFINITIONS = [
     'r:all_at_return vfs_read $arg*',
     'p:gone vfs_unlink name=dentry:%pd folder=dir->i_ino size=dentry->d_inode->i_size',
     'p:forked wake_up_new_task child=p->pid comm=p->comm:string',
+    'p:members do_sys_openat2 dfd how->* filename:ustring',
 ]
 # A definition, what is said of it.
 REFUSED = [
@@ -34,6 +35,8 @@ REFUSED = [
     ('p:x vfs_read file->f_nobody', '`struct file` has no such member'),
     ('p:x vfs_read count->f_inode', 'not a pointer to'),
     ('p:x vfs_read+4 count', 'BTF'),
+    ('p:x vfs_read count->*', 'no pointer'),
+    ('p:x vfs_read n=file->*', 'several members'),
 ]
 failures = 0
 
@@ -102,6 +105,8 @@ def test_values(folder):
     check(opens and all(set(one) == {'dfd', 'filename', 'how'} for one in opens), '$arg* names all arguments')
     check(has(opens, dfd='-100') and all(int(one['how'], 16) >> 63 for one in opens), '$arg* has values')
     check(has(values(out, 'named'), name=path, flags=flags, dfd='-100'), 'names, `->` and the flags as they were given')
+    check(has(values(out, 'members'), filename=path, flags=flags, dfd='-100', resolve='0x0') or has(values(out, 'members'), filename=path, flags=flags, dfd='-100', resolve='0'),
+          'all members of a structure: %s' % values(out, 'members')[:2])
     check(has(values(out, 'text'), filename=path, arg2='0xffffff9c') or has(values(out, 'text'), filename=path, arg2='0xffffffffffffff9c'),
           '`char *` is text; $argN keeps its name and type')
     check(has(values(out, 'inode'), ino=ino, size=size, count='1234', name='"known-name"', by='"known-name"'), 'two `->` and %pD, as stat says')
@@ -187,6 +192,7 @@ def test_mount_values(mount, folder):
     path, ino, size = '"%s"' % known['path'], str(known['ino']), str(known['size'])
     check(has(values(out, 'named'), name=path, flags=str(known['flags'] | LARGE), dfd='-100'), 'names and `->` in a mount')
     check(has(values(out, 'inode'), ino=ino, size=size, count='1234', name='"known-name"'), 'two `->` and %pD in a mount')
+    check(has(values(out, 'members'), filename=path, flags=str(known['flags'] | LARGE), dfd='-100'), 'all members in a mount')
     check(has(values(out, 'opened'), ino=ino, size=size), '$retval-> in a mount')
     check(has(values(out, 'got'), ino=ino, count='1234', third='1234', got='1234'), 'arguments at the return in a mount')
     check(has(values(out, 'gone'), name='"known-name"', folder=str(known['folder_ino'])), '%pd in a mount')
