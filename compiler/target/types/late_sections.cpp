@@ -22,9 +22,10 @@
 namespace kevt::target {
 namespace {
 
-constexpr std::uint64_t kAtOnce = 256;  // bytes in which most texts end
-constexpr unsigned kFewTexts = 20'000;  // of more, all are read: reading on is faster than a block now and then
-constexpr std::uint64_t kHead = 4096;   // bytes of a unit in which its own DIE ends
+constexpr std::uint64_t kAtOnce = 256;   // bytes in which most texts end
+constexpr unsigned kFewTexts = 20'000;   // of more, all are read: reading on is faster than a block now and then
+constexpr std::uint32_t kLeastHead = 7;  // bytes behind the length, of DWARF 2 to 4
+constexpr std::uint64_t kHead = 4096;    // bytes of a unit in which its own DIE ends
 
 struct Section {
   std::shared_ptr<const FileContents> contents;
@@ -103,7 +104,8 @@ std::optional<std::vector<std::uint64_t>> heads_of(CheckedBytes units, std::uint
   std::vector<std::uint64_t> heads;
   for (std::uint64_t at = 0; at < units.size();) {
     const auto bytes = units.read<std::uint32_t>(at);
-    if (!bytes || *bytes >= 0xfffffff0 || heads.size() == units.size() / unit_bytes) return std::nullopt;
+    if (!bytes || *bytes < kLeastHead || *bytes >= 0xfffffff0 || heads.size() == units.size() / unit_bytes)
+      return std::nullopt;
     const std::uint64_t whole = sizeof *bytes + std::uint64_t{*bytes};
     const auto unit = units.part(at, whole);
     if (!unit || unit->part(0, std::min(whole, kHead))->span().empty()) return std::nullopt;
@@ -154,7 +156,9 @@ LateParts late_parts(const FileContents& contents, LateLimits limits) {
     const Elf64_Shdr* section = all.find(name);
     if (section == nullptr || section->sh_type == SHT_NOBITS || (section->sh_flags & SHF_COMPRESSED) != 0)
       return std::nullopt;
-    return all.contents(*section);
+    const CheckedBytes bytes = all.contents(*section);
+    // A section with holes is judged when it is opened (private_elf.cpp); a walk over its zeros would take for ever.
+    return bytes.size() == section->sh_size && bytes.data_bytes() == bytes.size() ? std::optional(bytes) : std::nullopt;
   };
   const auto texts = plain(".debug_str"), lines = plain(".debug_line");
   if (texts && texts->size() >= limits.section_bytes && lines && !needs_debug_str(*lines)) parts.texts = texts;

@@ -107,6 +107,10 @@ TEST_F(LateSectionsOfAFile, UnitsThatDoNotFillTheSectionAreReadAtOnce) {
     EXPECT_FALSE(parts().units) << at;
     bytes_ = before;
   }
+  const std::string before = bytes_;
+  bytes_.replace(begin, 4, 4, '\0');  // units without a length, without an end
+  EXPECT_FALSE(parts().units);
+  bytes_ = before;
   const auto [abbreviations, bytes] = place_of(".debug_abbrev");
   bytes_.replace(abbreviations, bytes, bytes, '\x81');  // numbers without an end
   EXPECT_FALSE(parts().units);
