@@ -31,8 +31,6 @@ using Refusal = std::unexpected<std::string>;
 constexpr std::string_view kReturned = "$retval";
 constexpr std::uint32_t kMostOfArray = 64;  // of an array argument (MAX_ARRAY_LEN)
 
-bool has_members(const Type& type) { return type.kind == TypeClass::Struct || type.kind == TypeClass::Union; }
-
 // Whether a typed argument holds all of it. Kernels' typed arguments are numbers and addresses.
 bool can_be_held(const TypeTable& types, const target::Member& member, target::TypeSource source) {
   const bool is_of_program = source == target::TypeSource::DebugInformation;
@@ -54,7 +52,7 @@ void add_members(const TypeTable& types, TypeId structure, target::TypeSource so
   constexpr unsigned kDeepest = 8;
   constexpr std::size_t kMost = 128;  // MAX_TRACE_ARGS
   const Type& type = types.type(types.strip(structure));
-  if (!has_members(type) || depth > kDeepest) return;
+  if (!is_structure(type) || depth > kDeepest) return;
   for (const target::Member& member : types.members(type)) {
     if (names.size() >= kMost) return;
     const std::string_view name = types.name(member.name);
@@ -85,11 +83,11 @@ std::expected<TypeId, std::string> structure_at(std::string_view path, const tar
     const Type& type = types.type(types.strip(here));
     if ((type.kind == TypeClass::Pointer) != is_arrow)
       return Refusal(fmt::format("it is a `{}`{}", types.type_text(here),
-                                 is_arrow && !has_members(type) ? ", no pointer"
-                                 : is_arrow                     ? ": write `.`"
-                                                                : ": write `->`"));
+                                 is_arrow && !is_structure(type) ? ", no pointer"
+                                 : is_arrow                      ? ": write `.`"
+                                                                 : ": write `->`"));
     if (is_arrow) here = type.target;
-    if (!has_members(types.type(types.strip(here))))
+    if (!is_structure(types.type(types.strip(here))))
       return Refusal(fmt::format("it is a `{}`, no structure", types.type_text(here)));
     if (path.empty()) break;
     const std::string_view name = path.substr(0, path.find_first_of(".-"));

@@ -46,8 +46,6 @@ std::size_t name_length(std::string_view text) {
   return length;
 }
 
-bool is_structure(const Type& type) { return type.kind == TypeClass::Struct || type.kind == TypeClass::Union; }
-
 constexpr std::size_t kMostListed = 8;
 
 std::string list_of(const std::vector<std::string>& names) {
@@ -472,6 +470,7 @@ std::string unknown(std::string_view name, const target::LinePlace& place) {
 
 }  // namespace
 
+bool is_structure(const Type& type) { return type.kind == TypeClass::Struct || type.kind == TypeClass::Union; }
 bool is_variable_path(std::string_view text) { return name_length(text) != 0; }
 std::string_view variable_of_path(std::string_view path) { return path.substr(0, name_length(path)); }
 std::string_view last_name_of_path(std::string_view path) {

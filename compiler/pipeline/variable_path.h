@@ -18,6 +18,8 @@ struct VariableFetch {
   std::string type;     // ":s32"; of a path with a written type: that type
 };
 
+// A structure or a union.
+bool is_structure(const target::Type& type);
 // Whether `text` is written as a path: it begins with a letter.
 bool is_variable_path(std::string_view text);
 // The variable at which the path begins: "s" of `s->corner[1]`.
