@@ -35,8 +35,8 @@ class LargeProgram(unittest.TestCase):
 
     def test_it_is_large_enough_to_be_read_in_parts(self):
         sizes = dict(line.split()[:2] for line in subprocess.run(["size", "-A", self.program], capture_output=True, text=True, check=True).stdout.splitlines() if line.startswith(".debug"))
-        for section in (".debug_info", ".debug_str"):
-            self.assertGreater(int(sizes[section]), 4 << 20, section)
+        for section, least in ((".debug_info", 4 << 20), (".debug_str", 4 << 20), (".debug_line", 1 << 18), (".debug_loclists", 1 << 18)):
+            self.assertGreater(int(sizes[section]), least, section)
 
     def test_arguments_and_members_by_name(self):
         for _ in ("cold", "warm"):

@@ -187,7 +187,9 @@ std::optional<FrameRange> read_fde(CheckedBytes section, ImageAddr address, std:
 }  // namespace
 
 std::vector<FrameRange> read_eh_frame(CheckedBytes section, ImageAddr address, std::size_t most) {
+  constexpr std::uint64_t kUsualBytes = 24;  // of an entry, at least
   std::vector<FrameRange> ranges;
+  ranges.reserve(std::min<std::uint64_t>(most, section.size() / kUsualBytes));
   std::map<std::uint64_t, std::optional<Cie>> cies;
   for (std::uint64_t offset = 0; ranges.size() < most;) {
     const auto length = section.read<std::uint32_t>(offset);

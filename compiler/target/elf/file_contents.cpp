@@ -1,6 +1,6 @@
 // Reading a file that somebody else may write, shrink, or may have made 4 TiB long.
 //
-//   libc.so.6, 1.9 MB:  | block 0 | block 1 | … |     64 KiB each; a symbol's name reads one block, once
+//   libc.so.6, 1.9 MB:  | block 0 | block 1 | … |     16 KiB each; a symbol's name reads one block, once
 //   sparse, 4 TiB:      | 16 KiB of data | hole … |   the address space is reserved, the hole is never read
 //
 // Address space is reserved for the file's whole length, so that each byte has one address; blocks are read into it

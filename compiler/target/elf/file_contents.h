@@ -82,7 +82,7 @@ class FileContents {
     std::uint64_t begin = 0;
     std::uint64_t end = 0;
   };
-  static constexpr unsigned kBlockBits = 16;
+  static constexpr unsigned kBlockBits = 14;
 
   FileContents(std::string name, Limits limits) : name_(std::move(name)), limits_(limits) {}
   Result<void> take(UniqueFd file);

@@ -17,7 +17,7 @@ namespace {
 
 using testing::HasSubstr;
 
-constexpr std::uint64_t kBlock = 1 << 16;
+constexpr std::uint64_t kBlock = 1 << 14;
 constexpr std::uint64_t kTebibyte = std::uint64_t{1} << 40;
 
 class Contents : public testing::Test {

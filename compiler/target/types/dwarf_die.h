@@ -50,13 +50,23 @@ void each_unit(Dwarf* dwarf, Visit visit) {
   }
 }
 
+// Whether visit(CHILD) is true of a child; those behind it are not visited.
+template <class Visit>
+bool any_child(Dwarf_Die& die, Visit visit) {
+  Dwarf_Die child;
+  if (dwarf_child(&die, &child) != 0) return false;
+  do {
+    if (visit(child)) return true;
+  } while (dwarf_siblingof(&child, &child) == 0);
+  return false;
+}
+
 template <class Visit>
 void each_child(Dwarf_Die& die, Visit visit) {
-  Dwarf_Die child;
-  if (dwarf_child(&die, &child) != 0) return;
-  do {
+  any_child(die, [&](Dwarf_Die& child) {
     visit(child);
-  } while (dwarf_siblingof(&child, &child) == 0);
+    return false;
+  });
 }
 
 // Whether functions are among the children of a DIE that has no code itself.
@@ -81,7 +91,7 @@ inline std::string whole_path(Dwarf_Die& unit, const char* name) {
 // A source file as the table of a unit names it.
 struct SourceFileName {
   Dwarf_Die unit{};
-  const char* name = nullptr;  // null: none is said
+  const char* name = nullptr;  // null: none is said; one text for all that the unit has of the file
 
   std::string path() { return name != nullptr ? whole_path(unit, name) : ""; }
 };
@@ -97,7 +107,7 @@ inline SourceFileName declaring_file(Dwarf_Die die) {
     std::size_t count = 0;
     if (dwarf_attr(&die, DW_AT_decl_file, &attribute) != nullptr) {
       if (dwarf_formudata(&attribute, &index) != 0 || dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr ||
-          dwarf_getsrcfiles(&unit, &files, &count) != 0 || index >= count)
+          !read_lines_of(unit) || dwarf_getsrcfiles(&unit, &files, &count) != 0 || index >= count)
         return {};
       return {.unit = unit, .name = dwarf_filesrc(files, index, nullptr, nullptr)};
     }
@@ -116,22 +126,23 @@ inline int declaring_line(Dwarf_Die function) {
   Dwarf_Die unit;
   Dwarf_Addr entry = 0;
   if (dwarf_decl_line(&function, &line) == 0) return line;
-  if (dwarf_entrypc(&function, &entry) != 0 || dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr) return 0;
+  if (dwarf_entrypc(&function, &entry) != 0 || dwarf_diecu(&function, &unit, nullptr, nullptr) == nullptr ||
+      !read_lines_of(unit))
+    return 0;
   Dwarf_Line* row = dwarf_getsrc_die(&unit, entry);
   return row != nullptr && dwarf_lineno(row, &line) == 0 ? line : 0;
 }
 
-// Calls visit(FUNCTION, NAME, FILE, LINE) for each function that the unit defines, also for those without code of
-// their own, and for those in functions (lambdas, local classes).
+// Calls visit(FUNCTION, FILE, LINE) for each function that the unit defines, also for those without code of their own,
+// and for those in functions (lambdas, local classes).
 template <class Visit>
 void each_function(Dwarf_Die& scope, unsigned depth, const Visit& visit) {
   each_child(scope, [&](Dwarf_Die& child) {
     const int tag = dwarf_tag(&child);
     if (tag == DW_TAG_subprogram && !dwarf_hasattr(&child, DW_AT_declaration)) {
       const int line = declaring_line(child);
-      const std::string name = name_of(child);
-      SourceFileName file = line > 0 && !name.empty() ? declaring_file(child) : SourceFileName{};
-      if (file.name != nullptr) visit(child, name, file, static_cast<std::uint32_t>(line));
+      SourceFileName file = line > 0 ? declaring_file(child) : SourceFileName{};
+      if (file.name != nullptr) visit(child, file, static_cast<std::uint32_t>(line));
     }
     if (depth < kMaxScopes && (tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || holds_functions(tag)))
       each_function(child, depth + 1, visit);

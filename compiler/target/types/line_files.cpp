@@ -181,17 +181,24 @@ std::optional<std::vector<std::string>> LineFiles::of(Dwarf_Die& unit) const {
   return paths;
 }
 
+LineTableExtent line_table_at(CheckedBytes line_tables, std::uint64_t begin) {
+  TableCursor at(line_tables, begin);
+  const TableHead head = read_head(at);
+  LineTableExtent table;
+  for (unsigned list = 0; head.version == 5 && list < 2; ++list) {
+    EntryList entries(at, head.is_wide);
+    entries.read();
+    table.needs_debug_str = table.needs_debug_str || entries.needs_debug_str();
+  }
+  if (at.good() && head.is_known() && head.bytes != 0) table.bytes = head.bytes + (head.is_wide ? 12 : 4);
+  return table;
+}
+
 bool needs_debug_str(CheckedBytes line_tables) {
-  for (std::uint64_t table = 0; table < line_tables.size();) {
-    TableCursor at(line_tables, table);
-    const TableHead head = read_head(at);
-    for (unsigned list = 0; head.version == 5 && list < 2; ++list) {
-      EntryList entries(at, head.is_wide);
-      entries.read();
-      if (entries.needs_debug_str()) return true;
-    }
-    if (!at.good() || !head.is_known() || head.bytes == 0) return true;
-    table += head.bytes + (head.is_wide ? 12 : 4);
+  for (std::uint64_t at = 0; at < line_tables.size();) {
+    const LineTableExtent table = line_table_at(line_tables, at);
+    if (table.needs_debug_str || table.bytes == 0) return true;
+    at += table.bytes;
   }
   return false;
 }

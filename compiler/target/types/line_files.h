@@ -6,6 +6,7 @@
 
 #include <elfutils/libdw.h>
 
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <vector>
@@ -27,8 +28,14 @@ class LineFiles {
   CheckedBytes line_, line_texts_, texts_;  // .debug_line, .debug_line_str, .debug_str
 };
 
-// Whether the names of some files are in .debug_str, as DWARF 5 allows and hardly any compiler does. True also of
-// tables that are damaged.
+// A line table, by its head.
+struct LineTableExtent {
+  std::uint64_t bytes = 0;       // 0: its head is damaged, or of an unknown version
+  bool needs_debug_str = false;  // names of its files are there, as DWARF 5 allows and hardly any compiler does
+};
+LineTableExtent line_table_at(CheckedBytes line_tables, std::uint64_t at);
+
+// Whether one of the tables, one behind the other, needs .debug_str. True also of tables that are damaged.
 bool needs_debug_str(CheckedBytes line_tables);
 
 }  // namespace kevt::target

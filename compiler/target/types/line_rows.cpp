@@ -32,37 +32,31 @@ bool is_scope(int tag) {
   return tag == DW_TAG_subprogram || tag == DW_TAG_inlined_subroutine || tag == DW_TAG_lexical_block;
 }
 
+bool descend(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scopes& scopes);
+
+// Adds the scopes from `die` on, if it holds the address.
+bool enter(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scopes& scopes) {
+  const int tag = dwarf_tag(&die);
+  if (is_scope(tag) && dwarf_haspc(&die, address) > 0) {
+    scopes.push_back(die);
+    descend(die, address, depth, scopes);
+    return true;
+  }
+  return holds_functions(tag) && descend(die, address, depth, scopes);
+}
+
 bool descend(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scopes& scopes) {
-  bool found = false;
-  each_child(die, [&](Dwarf_Die& child) {
-    if (found || depth > kMostScopeDepth) return;
-    const int tag = dwarf_tag(&child);
-    if (is_scope(tag) && dwarf_haspc(&child, address) > 0) {
-      found = true;
-      scopes.push_back(child);
-      descend(child, address, depth + 1, scopes);
-    } else if (holds_functions(tag)) {
-      found = descend(child, address, depth + 1, scopes);
-    }
-  });
-  return found;
+  return depth <= kMostScopeDepth &&
+         any_child(die, [&](Dwarf_Die& child) { return enter(child, address, depth + 1, scopes); });
 }
 
 // Functions in functions and in classes of functions (lambdas) are below a DIE that has no code at the address.
 bool descend_everywhere(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scopes& scopes) {
-  bool found = false;
-  each_child(die, [&](Dwarf_Die& child) {
-    if (found || depth > kMostScopeDepth) return;
-    const int tag = dwarf_tag(&child);
-    if (tag == DW_TAG_subprogram && dwarf_haspc(&child, address) > 0) {
-      found = true;
-      scopes.push_back(child);
-      descend(child, address, depth + 1, scopes);
-    } else if (is_scope(tag) || holds_functions(tag)) {
-      found = descend_everywhere(child, address, depth + 1, scopes);
-    }
-  });
-  return found;
+  return depth <= kMostScopeDepth && any_child(die, [&](Dwarf_Die& child) {
+           const int tag = dwarf_tag(&child);
+           if (tag == DW_TAG_subprogram && enter(child, address, depth + 1, scopes)) return true;
+           return (is_scope(tag) || holds_functions(tag)) && descend_everywhere(child, address, depth + 1, scopes);
+         });
 }
 
 }  // namespace
@@ -70,6 +64,14 @@ bool descend_everywhere(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scop
 Scopes scopes_at(Dwarf_Die unit, Dwarf_Addr address) {
   Scopes scopes;
   if (!descend(unit, address, 0, scopes)) descend_everywhere(unit, address, 0, scopes);
+  return scopes;
+}
+Scopes scopes_at(const LineUnit& unit, Dwarf_Addr address) {
+  Scopes scopes;
+  for (Dwarf_Die die : unit.outermost)
+    if (enter(die, address, 1, scopes)) return scopes;
+  Dwarf_Die whole = unit.die;
+  descend_everywhere(whole, address, 0, scopes);
   return scopes;
 }
 
@@ -140,9 +142,9 @@ std::string owner_of(const LineUnit& unit, std::string_view file, int line) {
   const DeclaredFunction* owner = nullptr;
   for (const DeclaredFunction& one : unit.functions)
     if (one.line <= static_cast<std::uint32_t>(line) && (owner == nullptr || one.line >= owner->line) &&
-        one.file == file)
+        *one.file == file && !one.name().empty())
       owner = &one;
-  return owner != nullptr ? owner->name : "";
+  return owner != nullptr ? owner->name() : "";
 }
 
 // `scopes` up to the innermost function that is called `owner`; empty: there is none.
@@ -162,29 +164,28 @@ bool is_entered_by(Dwarf_Die& copy, const LineRow& row) {
 
 // Adds the scopes down to an inlined copy of `owner` that is entered at the row. False: there is none.
 bool add_entered(Dwarf_Die& die, const LineRow& row, const std::string& owner, unsigned depth, Scopes& scopes) {
-  bool found = false;
-  each_child(die, [&](Dwarf_Die& child) {
-    if (found || depth > kMostScopeDepth || !is_scope(dwarf_tag(&child))) return;
-    scopes.push_back(child);
-    found = (is_entered_by(child, row) && without_template(name_of(child)) == owner) ||
-            add_entered(child, row, owner, depth + 1, scopes);
-    if (!found) scopes.pop_back();
-  });
-  return found;
+  return depth <= kMostScopeDepth && any_child(die, [&](Dwarf_Die& child) {
+           if (!is_scope(dwarf_tag(&child))) return false;
+           scopes.push_back(child);
+           const bool is_it = is_entered_by(child, row) && without_template(name_of(child)) == owner;
+           if (is_it || add_entered(child, row, owner, depth + 1, scopes)) return true;
+           scopes.pop_back();
+           return false;
+         });
 }
 
 // The scopes of the statement that begins at the row and belongs to the function `owner`. Where a statement has no code
 // of its own, its address is that of the code behind it, which may be of an inlined copy, or of the function behind the
 // copy.
 Scopes scopes_of_statement(const LineUnit& unit, const LineRow& row, const std::string& owner) {
-  Scopes at = scopes_at(unit.die, row.address);
+  Scopes at = scopes_at(unit, row.address);
   if (Scopes found = up_to(at, owner); !found.empty()) return found;
   const auto frame = frame_function(at);
   if (!frame || row.address == 0) return at;
   Scopes entered(at.begin(), at.begin() + static_cast<std::ptrdiff_t>(*frame) + 1);
   Dwarf_Die function = entered.back();
   if (add_entered(function, row, owner, 0, entered)) return entered;
-  Scopes before = up_to(scopes_at(unit.die, row.address - 1), owner);
+  Scopes before = up_to(scopes_at(unit, row.address - 1), owner);
   const auto frame_before = frame_function(before);
   return frame_before && before[*frame_before].addr == at[*frame].addr ? before : at;
 }
@@ -244,26 +245,36 @@ std::vector<const Candidate*> places_in(const LineUnit& unit, const std::vector<
 
 }  // namespace
 
+std::string DeclaredFunction::name() const {
+  Dwarf_Die function = die;
+  return std::string(without_template(name_of(function)));
+}
+
 LineUnit read_line_unit(Dwarf_Die die) {
   LineUnit unit;
   unit.die = die;
   read_producer(unit);
-  each_function(die, 0, [&](Dwarf_Die&, const std::string& name, SourceFileName& file, std::uint32_t line) {
-    unit.functions.push_back({file.path(), line, std::string(without_template(name))});
+  const auto file_of = [&](SourceFileName source) {
+    const auto [file, is_new] = unit.files.try_emplace(source.name);
+    if (is_new) file->second = source.path();
+    return &file->second;
+  };
+  each_child(die, [&](Dwarf_Die& child) {
+    const int tag = dwarf_tag(&child);
+    if (is_scope(tag) || holds_functions(tag)) unit.outermost.push_back(child);
+  });
+  each_function(die, 0, [&](Dwarf_Die& function, SourceFileName& file, std::uint32_t line) {
+    unit.functions.push_back({function, file_of(file), line});
   });
   Dwarf_Lines* lines = nullptr;
   std::size_t count = 0;
-  if (dwarf_getsrclines(&die, &lines, &count) != 0) return unit;
+  if (!read_lines_of(die) || dwarf_getsrclines(&die, &lines, &count) != 0) return unit;
   unit.rows.reserve(count);
   const LineRow* last_statement = nullptr;
   for (std::size_t i = 0; i < count; ++i) {
     Dwarf_Line* line = dwarf_onesrcline(lines, i);
     LineRow row = row_of(line);
-    if (const char* name = dwarf_linesrc(line, nullptr, nullptr)) {
-      const auto [file, is_new] = unit.files.try_emplace(name);
-      if (is_new) file->second = whole_path(die, name);
-      row.file = &file->second;
-    }
+    if (const char* name = dwarf_linesrc(line, nullptr, nullptr)) row.file = file_of({die, name});
     if (i > 0 && unit.rows.back().address == row.address) row.view = unit.rows.back().view + 1;
     const bool goes_on = last_statement != nullptr && !last_statement->ends_sequence && row.file != nullptr &&
                          row.line == last_statement->line && *row.file == *last_statement->file;
@@ -284,7 +295,7 @@ std::vector<StatementPlace> places_of_line(const LineUnit& unit, std::string_vie
       Dwarf_Die function = place.scopes[*innermost_function(place.scopes)];
       if (dwarf_tag(&function) == DW_TAG_subprogram && entry_of(function) == place.address) {
         place.address = behind_prologue(unit, function, place.address);
-        place.scopes = without_copies(scopes_at(unit.die, place.address));
+        place.scopes = without_copies(scopes_at(unit, place.address));
       }
       if (innermost_function(place.scopes)) places.push_back(std::move(place));
     }

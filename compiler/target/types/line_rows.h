@@ -30,14 +30,17 @@ struct LineRow {
 
 // A function that a unit defines, also without code of its own.
 struct DeclaredFunction {
-  std::string file;
+  Dwarf_Die die;
+  const std::string* file = nullptr;  // its whole path, in LineUnit::files
   std::uint32_t line = 0;
-  std::string name;  // without the arguments of a template
+
+  std::string name() const;  // without the arguments of a template; empty: it has none
 };
 
 // One compilation unit, with its rows by address.
 struct LineUnit {
   Dwarf_Die die;
+  std::vector<Dwarf_Die> outermost;  // the children of `die` that functions are in or that are functions
   std::map<const char*, std::string> files;
   std::vector<LineRow> rows;
   std::unordered_map<int, std::vector<std::size_t>> rows_of;  // by line, the indexes of those that begin statements
@@ -51,6 +54,7 @@ LineUnit read_line_unit(Dwarf_Die die);
 // The scopes that hold an address, the outermost function first.
 using Scopes = std::vector<Dwarf_Die>;
 Scopes scopes_at(Dwarf_Die unit, Dwarf_Addr address);
+Scopes scopes_at(const LineUnit& unit, Dwarf_Addr address);
 // Index of the innermost function, or inlined copy of one; of the function whose frame the code uses.
 std::optional<std::size_t> innermost_function(const Scopes& scopes);
 std::optional<std::size_t> frame_function(const Scopes& scopes);

@@ -39,21 +39,20 @@ Result<OpenDwarf> OpenDwarf::of(std::shared_ptr<FileContents> contents, DwarfSec
   OpenDwarf dwarf;
   LateParts late = late_parts(*contents, limits);
   if (role == Role::Alternate) late.units.reset();  // other files refer to its DIEs
+  if (sections != DwarfSections::PlacesOfVariables) late.places.reset();
   auto elf = KEVT_TRY(open_private_elf(*contents, [&](std::string_view name) {
     if (!is_read(name, sections)) return SectionUse::None;
-    const bool is_late = (late.texts && name == ".debug_str") || (late.units && name == ".debug_info");
-    return is_late ? SectionUse::ReadLater : SectionUse::Read;
+    return late.has(name) ? SectionUse::ReadLater : SectionUse::Read;
   }));
-  if (late.empty())
-    contents->close();
-  else
-    dwarf.late_ = std::make_unique<LateSections>(contents, std::move(late));
+  if (late.empty()) contents->close();
   dwarf.contents_ = std::move(contents);
   dwarf.elf_ = std::move(elf);
   dwarf.dwarf_.reset(dwarf_begin_elf(dwarf.elf_.get(), DWARF_C_READ, nullptr));
-  if (dwarf.dwarf_) return dwarf;
-  return std::unexpected(
-      Error(fmt::format("the debug information of `{}` is damaged: {}", dwarf.contents_->name(), dwarf_errmsg(-1))));
+  if (!dwarf.dwarf_)
+    return std::unexpected(
+        Error(fmt::format("the debug information of `{}` is damaged: {}", dwarf.contents_->name(), dwarf_errmsg(-1))));
+  if (!late.empty()) dwarf.late_ = std::make_unique<LateSections>(dwarf.dwarf_.get(), dwarf.contents_, std::move(late));
+  return dwarf;
 }
 
 Result<OpenDwarf> OpenDwarf::of(const DebugFile& file, DwarfSections sections, LateLimits limits) {

@@ -38,9 +38,9 @@ class OpenDwarf {
   // Destroyed from the last to the first: each needs those above it.
   std::unique_ptr<OpenDwarf> alternate_;
   std::shared_ptr<FileContents> contents_;
-  std::unique_ptr<LateSections> late_;
   OpenElf elf_;
   std::unique_ptr<Dwarf, EndDwarf> dwarf_;
+  std::unique_ptr<LateSections> late_;
 };
 
 }  // namespace kevt::target

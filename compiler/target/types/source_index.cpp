@@ -170,6 +170,7 @@ void SourceIndex::build_files() {
   files_.emplace();
   const LineFiles heads(dwarf_);
   each_unit(dwarf_, [&](Dwarf_Die unit) {
+    if (!read_lines_of(unit)) return;
     const auto add = [this, &unit, at = dwarf_dieoffset(&unit)](const char* name) {
       std::vector<Dwarf_Off>& units = (*files_)[whole_path(unit, name)];
       if (units.empty() || units.back() != at) units.push_back(at);  // a table may have a file twice
@@ -199,7 +200,9 @@ void SourceIndex::build_functions() {
   each_unit(dwarf_, [&](Dwarf_Die unit) {
     std::map<std::tuple<std::string, std::uint32_t, std::uint32_t>, unsigned> in_unit;
     std::unordered_map<const char*, std::uint32_t> by_name;  // of the unit's table: making a path of each is slow
-    each_function(unit, 0, [&](Dwarf_Die& die, const std::string& name, SourceFileName& file, std::uint32_t line) {
+    each_function(unit, 0, [&](Dwarf_Die& die, SourceFileName& file, std::uint32_t line) {
+      const std::string name = name_of(die);
+      if (name.empty()) return;
       const auto [at, is_new] = by_name.try_emplace(file.name);
       if (is_new) at->second = number_of(file.path());
       const unsigned nth = in_unit[{name, at->second, line}]++;

@@ -19,7 +19,7 @@ std::optional<SourceLine> source_line(const std::string& path, ImageAddr address
   const auto dwarf = OpenDwarf::of(file);
   if (!dwarf) return std::nullopt;
   auto unit = unit_at(dwarf->get(), address.value);
-  Dwarf_Line* line = unit ? dwarf_getsrc_die(&*unit, address.value) : nullptr;
+  Dwarf_Line* line = unit && read_lines_of(*unit) ? dwarf_getsrc_die(&*unit, address.value) : nullptr;
   SourceLine out;
   const char* name = line ? dwarf_linesrc(line, nullptr, nullptr) : nullptr;
   if (name == nullptr || dwarf_lineno(line, &out.line) != 0 || out.line <= 0) return std::nullopt;

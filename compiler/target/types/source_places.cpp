@@ -240,7 +240,7 @@ std::uint32_t SourcePlaces::State::last_line_of(const std::string& file, std::ui
   std::uint32_t last = first + std::min(kMostLines, ~std::uint32_t{0} - first - 1);
   for (const Dwarf_Die& die : units_with(file))
     for (const DeclaredFunction& one : unit_of(die).functions)
-      if (one.file == file && one.line > first) last = std::min(last, one.line - 1);
+      if (*one.file == file && one.line > first && !one.name().empty()) last = std::min(last, one.line - 1);
   return last;
 }
 

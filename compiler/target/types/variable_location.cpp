@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "compiler/target/target_env.h"
+#include "compiler/target/types/late_sections.h"
 
 namespace kevt::target {
 
@@ -117,6 +118,7 @@ class Expression {
     Dwarf_Op* operations = nullptr;
     std::size_t count = 0;
     if (depth_ >= kMostDepth) return optimized_out();
+    if (!read_places_of(attribute)) return cannot("its places cannot be read from the file");
     const int found = dwarf_getlocation_addr(&attribute, context_.address, &operations, &count, 1);
     if (found == 1) return Expression(context_, depth_ + 1).run(attribute, operations, count);
     const auto single = found < 0 ? single_operation(attribute) : std::nullopt;
