@@ -3,9 +3,9 @@ import json
 import os
 import re
 import subprocess
-import unittest
 
 from kevtest import KEVTRACE
+from shares import main
 
 from clickhouse import ClickHouse
 from fleet_case import FleetCase, kevtrace
@@ -147,4 +147,4 @@ class ClocksTest(FleetCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -10,6 +10,7 @@ import time
 import unittest
 
 from kevtest import KEVTRACE
+from shares import main
 
 import clickhouse
 from clickhouse import ClickHouse, Proxy
@@ -812,4 +813,4 @@ class FleetTest(FleetCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -11,6 +11,7 @@ import time
 import unittest
 
 from kevtest import KEVTRACE, plain
+from shares import main
 
 import clickhouse
 from clickhouse import ClickHouse, Proxy
@@ -460,4 +461,4 @@ class OrdersTest(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    main()

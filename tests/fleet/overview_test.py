@@ -5,9 +5,9 @@ import re
 import signal
 import subprocess
 import time
-import unittest
 
 from kevtest import KEVTRACE, plain
+from shares import main
 
 from clickhouse import ClickHouse, Proxy
 from fleet_case import FleetCase, kevtrace, record
@@ -347,4 +347,4 @@ class OverviewTest(FleetCase):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()

@@ -33,6 +33,14 @@ def mirror():
 RELEASES = ("bookworm", "trixie")  # older ones first
 
 
+def packages():
+    """Paths of the packages that make_packages.py has made, by their names. SkipTest: there are none."""
+    made = glob.glob(os.path.join(os.environ["KEVT_PACKAGES"], "*.deb"))
+    if not made:
+        raise unittest.SkipTest("no packages were made here")
+    return {os.path.basename(path).split("_")[0]: path for path in made}
+
+
 def own_release():
     """Debian's, of this machine: packages that are built here are for it."""
     with open("/etc/os-release", encoding="utf-8") as file:

@@ -1,7 +1,6 @@
 """A host of a fleet, as docs/fleet.md sets one up: the packages in a clean Debian that systemd boots in a container, its units
 enabled. It obeys a signed order, ships what it recorded with the rights that its unit leaves it, and stops when it is told to."""
 import contextlib
-import glob
 import json
 import os
 import re
@@ -11,12 +10,12 @@ import subprocess
 import time
 import unittest
 
-from clean_root import CleanRoot, own_release, run
+from clean_root import CleanRoot, own_release, packages, run
 
 import clickhouse
 from clickhouse import ClickHouse
 
-BUILD, CPACK = os.environ["KEVT_BUILD"], os.environ["KEVT_CPACK"]
+BUILD = os.environ["KEVT_BUILD"]
 KEVTRACE = os.path.join(BUILD, "bin/kevtrace")
 PROGRAM = """import os, time
 with open("/proc/self/comm", "w") as name: name.write("kvboot")
@@ -80,9 +79,8 @@ class Booted(CleanRoot):
 
     def install(self):
         self.make_root(own_release(), "--variant=apt", "--include=systemd,systemd-sysv,python3-minimal")
-        self.checked(run(CPACK, "-B", self.root + "/tmp", cwd=BUILD))
-        wanted = [path.removeprefix(self.root) for path in glob.glob(self.root + "/tmp/*.deb")
-                  if os.path.basename(path).split("_")[0] in ("kevtrace", "kevtrace-compiler", "kevtrace-fleet")]
+        wanted = [shutil.copy(path, self.root + "/tmp").removeprefix(self.root) for name, path in packages().items()
+                  if name in ("kevtrace", "kevtrace-compiler", "kevtrace-fleet")]
         for words in (("update",), ("install", "--no-install-recommends", *wanted)):
             self.checked(self.inside("apt-get", "-q", "-y", "-o", "Acquire::Retries=5", *words))
 

@@ -8,9 +8,9 @@ import ssl
 import subprocess
 import tempfile
 import threading
-import unittest
 
 from clean_root import CleanRoot, run
+from shares import main
 
 BUILD = os.environ["KEVT_BUILD"]
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "../..")
@@ -129,4 +129,4 @@ class Archive(CleanRoot):
 
 
 if __name__ == "__main__":
-    unittest.main(verbosity=2)
+    main()
