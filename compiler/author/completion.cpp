@@ -113,15 +113,17 @@ void add_parameters(Completion& out, const PlaceWord& place, const target::Targe
   if (!prototype->parameters.empty() && typed.empty()) out.suggestions.push_back({"$arg*", "all arguments, by name"});
 }
 
-// Behind the last `->` or `.`, which ends at `step_end` of what is typed.
+// Behind the last `->` or `.`, which ends at `step_end` of what is typed. `*`, all of them, has no name before it.
 void add_members(Completion& out, std::string_view line, const target::TargetEnv& env, std::string_view typed,
-                 std::size_t step_end) {
+                 std::size_t step_end, bool has_name) {
   out.begin += step_end;
   const std::string_view path = typed.substr(0, step_end);
   const auto at = line_word(place_text(line));
   for (const StructMember& member : at ? members_at(env, *at, path) : members_behind(env, place_of(line), path))
     if (begins_with(member.name, typed.substr(step_end)) && out.suggestions.size() < kMaxSuggestions)
       out.suggestions.push_back({member.name, fmt::format("{} at +{}", member.type, member.byte_offset)});
+  if (!out.suggestions.empty() && typed.size() == step_end && !has_name)
+    out.suggestions.push_back({"*", "all members, by name"});
 }
 
 // Behind the last `->` or `.` of "a->b.c"; 0: there is none.
@@ -144,7 +146,7 @@ void complete_argument(Completion& out, std::string_view line, std::string_view 
   } else if (typed.starts_with('%')) {
     add_registers(out, typed);
   } else if (const std::size_t step_end = end_of_steps(typed); env && step_end > 0) {
-    add_members(out, line, *env, typed, step_end);
+    add_members(out, line, *env, typed, step_end, stop == '=');
   } else if (typed.starts_with('$')) {
     add_words(out, kVariables, typed);
   } else {

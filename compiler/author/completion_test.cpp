@@ -201,7 +201,9 @@ TEST_F(AuthorLines, VariablesAreThoseInSightThere) {
   EXPECT_TRUE(has(all, "$vars", "all variables that can be read"));
   EXPECT_THAT(texts(place + "n=fi"), ElementsAre("first"));
   EXPECT_THAT(texts(place + "thing->"), Contains("inner"));
-  EXPECT_THAT(texts(place + "thing->inner."), ElementsAre("depth"));
+  EXPECT_THAT(texts(place + "thing->inner."), ElementsAre("depth", "*"));
+  EXPECT_THAT(texts(place + "n=thing->inner."), ElementsAre("depth")) << "all members have names of their own";
+  EXPECT_THAT(texts(place + "thing->inner.d"), ElementsAre("depth"));
 }
 
 }  // namespace
