@@ -43,6 +43,19 @@ class RustTexts(unittest.TestCase):
         self.assertEqual(self.records("o", "-e", "p:o take_string borrowed=borrowed:string moved number"),
                          [[("borrowed", f'"{owned}"'), ("moved", f'"{part}"'), ("number", "9")] for part, _, owned, _ in self.rounds])
 
+    def test_references_are_what_they_refer_to(self):
+        """Numbers, texts and lists; of other structures a reference is an address, with members."""
+        records = self.records("f", "-e", "p:f take_references numbers bytes price count x=at->x at")
+        self.assertEqual(len(records), len(self.rounds))
+        for i, record in enumerate(records):
+            values = dict(record)
+            self.assertEqual(values["numbers"], "{" + ",".join(str(n - 5) for n in range(i)) + "}")
+            self.assertEqual(values["bytes"], "{%d}" % i)
+            self.assertEqual(float(values["price"]), i / 4)
+            self.assertEqual((values["count"], values["x"]), (str(i), str(i)))
+            self.assertRegex(values["at"], r"^0x[0-9a-f]+$")
+        self.assertEqual(self.records("o", "-e", "p:o take_string borrowed"), [[("borrowed", f'"{owned}"')] for _, _, owned, _ in self.rounds])
+
     def test_stacks_have_the_names_of_the_source(self):
         """Under either mangling."""
         for mangling in ("legacy", "v0"):

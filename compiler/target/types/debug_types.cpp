@@ -232,7 +232,8 @@ Type DebugTypes::State::convert(Dwarf_Die& die) {
     case DW_TAG_reference_type:
     case DW_TAG_rvalue_reference_type:
       type.kind = TypeClass::Pointer;
-      type.is_reference = dwarf_tag(&die) != DW_TAG_pointer_type;
+      // Rust's references are pointers that have a name, which is "&T" or "&mut T".
+      type.is_reference = dwarf_tag(&die) != DW_TAG_pointer_type || name_of(die).starts_with('&');
       type.target = type_of(die);
       break;
     case DW_TAG_const_type:

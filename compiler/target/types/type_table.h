@@ -36,7 +36,7 @@ struct Type {
   TypeClass kind = TypeClass::Void;
   bool is_signed = false;        // Integer, Enum
   bool is_text = false;          // Integer: a character as `string` understands it
-  bool is_reference = false;     // Pointer: of C++, which is written as what it refers to
+  bool is_reference = false;     // Pointer: of C++ or Rust, which is written as what it refers to
   bool goes_by_address = false;  // Struct: as a parameter it is passed by its address
   bool has_more = false;         // Struct: has bases or variants
   std::uint32_t bytes = 0;       // Integer, Enum, Struct, Union
