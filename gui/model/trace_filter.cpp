@@ -6,6 +6,7 @@
 
 #include <QObject>
 #include <algorithm>
+#include <span>
 
 #include "compiler/sema/advice.h"
 #include "compiler/sema/filter.h"
@@ -66,6 +67,7 @@ std::shared_ptr<const TraceFilter> TraceFilter::compile(const QString& text, con
     const auto bound = sema::compile_filter(expression, record::layout_of(format), sink);
     if (bound) {
       state.filter.emplace(*bound, format);
+      state.integers = record::IntegerFilter::of(*bound, format);
       state.is_kept = fits = true;
     } else if (!first && !sink.empty()) {
       first = from(sink.diagnostics().front(), static_cast<int>(begin));
@@ -83,33 +85,68 @@ bool TraceFilter::keeps(const record::StoreView& view, record::Row row) const {
   return !by_event_[event].filter || by_event_[event].filter->holds(view.typed(row));
 }
 
+namespace {
+
+using Rows = std::span<const std::uint16_t>;
+
+// The rows, of one event, as a filter of integers is asked about them.
+record::RecordBatch batch_of(const record::StoreView& view, const record::StoreChunk& chunk,
+                             const std::vector<std::uint32_t>& begins, Rows rows, const record::IntegerFilter& filter) {
+  record::RecordBatch batch{.payload = chunk.payload, .begins = {}, .sizes = {}, .pids = {}, .cpus = {}};
+  const auto fill = [rows](auto& list, auto value_of) {
+    list.resize(rows.size());
+    for (std::size_t i = 0; i < rows.size(); ++i) list[i] = value_of(rows[i]);
+  };
+  fill(batch.begins, [&](std::uint16_t row) { return begins[row]; });
+  fill(batch.sizes,
+       [&](std::uint16_t row) { return static_cast<std::uint16_t>(chunk.size_depth[row] & record::kMaxStoredBytes); });
+  if (filter.asks_for(model::FilterOperand::CommonPid))
+    fill(batch.pids, [&](std::uint16_t row) { return view.names().tasks[chunk.task_of(row)].pid; });
+  if (filter.asks_for(model::FilterOperand::Cpu))
+    fill(batch.cpus, [&](std::uint16_t row) { return chunk.cpu_of(row); });
+  return batch;
+}
+
+// Whether a filter that asks for nothing but the task keeps the records of each task of the chunk.
+std::vector<std::uint8_t> tasks_kept(const record::StoreView& view, const record::StoreChunk& chunk,
+                                     const record::BoundFilter& filter) {
+  std::vector<std::uint8_t> kept;
+  for (const std::uint32_t id : chunk.tasks) {
+    const record::StoreTask& task = view.names().tasks[id];
+    kept.push_back(filter.holds({.pid = task.pid, .comm = task.comm, .bytes = {}, .instance = task.instance}));
+  }
+  return kept;
+}
+
+}  // namespace
+
 // Event by event, so that the records of one do the same one after another; what is kept is a bit each meanwhile.
 std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, const record::StoreChunk& chunk,
                                                const record::RowSubset::Part* before) const {
-  const std::vector<std::uint32_t> begins = chunk.payload_begins();
-  std::vector<record::TypedRecord> tasks;  // without anything but the thread
-  for (const std::uint32_t id : chunk.tasks) {
-    const record::StoreTask& task = view.names().tasks[id];
-    tasks.push_back({.pid = task.pid, .comm = task.comm, .bytes = {}, .instance = task.instance});
-  }
-  std::vector<std::uint8_t> of_task(tasks.size());  // whether a filter that asks for the task keeps its records
+  std::vector<std::uint32_t> begins;
   const std::uint32_t seen = before ? before->seen : 0;
   record::RowBits bits = record::no_rows(chunk.rows());
   constexpr auto kAxis = static_cast<std::size_t>(record::Axis::Event);
   for (const record::LaneGroup& group : chunk.groups[kAxis]) {
     if (group.id >= by_event_.size() || !by_event_[group.id].is_kept) continue;
-    const auto& filter = by_event_[group.id].filter;
-    const bool is_of_task = filter && filter->is_of_task();
-    for (std::size_t i = 0; is_of_task && i < tasks.size(); ++i) of_task[i] = filter->holds(tasks[i]);
-    const auto holds = [&](std::uint32_t row) {
-      if (!filter) return true;
-      if (is_of_task) return of_task[chunk.task[row]] != 0;
-      if (!filter->is_of_integers()) return filter->holds(view.typed(chunk.first_row + row));
-      return filter->holds(chunk.bytes_from(begins[row], row), tasks[chunk.task[row]].pid, chunk.cpu_of(row));
+    const auto& [_, filter, integers] = by_event_[group.id];
+    Rows rows = chunk.order[kAxis].subspan(group.begin, group.end - group.begin);
+    rows = rows.subspan(static_cast<std::size_t>(std::ranges::lower_bound(rows, seen) - rows.begin()));
+    const auto keep_if = [&](auto holds) {
+      for (const std::uint16_t row : rows)  // without a branch, which could not be foreseen
+        bits[row / 64] |= std::uint64_t{holds(row)} << (row % 64);
     };
-    for (const std::uint16_t row : chunk.order[kAxis].subspan(group.begin, group.end - group.begin)) {
-      if (row < seen) continue;
-      bits[row / 64] |= std::uint64_t{holds(row)} << (row % 64);  // without a branch, which could not be foreseen
+    if (!filter) {
+      keep_if([](std::uint16_t) { return true; });
+    } else if (filter->is_of_task()) {
+      keep_if(
+          [&, of_task = tasks_kept(view, chunk, *filter)](std::uint16_t row) { return of_task[chunk.task[row]] != 0; });
+    } else if (integers) {
+      if (begins.empty()) begins = chunk.payload_begins();
+      const record::RowBits kept = integers->holds(batch_of(view, chunk, begins, rows, *integers));
+      record::each_bit(kept, [&](std::uint32_t at) { record::set_bit(bits, rows[at]); });
+    } else {
+      keep_if([&](std::uint16_t row) { return filter->holds(view.typed(chunk.first_row + row)); });
     }
   }
   std::vector<std::uint16_t> kept;

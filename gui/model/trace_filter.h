@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "tracefs-compat/record/record_filter.h"
+#include "tracefs-compat/record/store/integer_filter.h"
 #include "tracefs-compat/record/store/row_subset.h"
 
 namespace kevt::gui {
@@ -45,6 +46,7 @@ class TraceFilter {
   struct Event {
     bool is_kept = false;
     std::optional<record::BoundFilter> filter;
+    std::optional<record::IntegerFilter> integers;  // the same, if it is one
   };
   QString text_;
   std::vector<Event> by_event_;

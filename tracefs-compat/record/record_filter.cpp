@@ -8,7 +8,6 @@
 #include "tracefs-compat/record/record_filter.h"
 
 #include <algorithm>
-#include <bit>
 #include <cstring>
 
 #include "compiler/ir/interpreter.h"
@@ -17,8 +16,6 @@
 
 namespace kevt::record {
 namespace {
-
-constexpr std::uint64_t kSignBit = 1ull << 63;
 
 model::TypeSpec type_of(const Field& field) {
   model::TypeSpec type{.written = true, .text = field.type};
@@ -89,97 +86,6 @@ BoundFilter::BoundFilter(const model::FilterExpr& filter, const EventFormat& eve
     return step.predicate.source == model::FilterOperand::Comm ||
            step.predicate.source == model::FilterOperand::CommonPid;
   });
-  for (const Step& step : steps_) {
-    const auto test = integer_test(step);
-    if (!test) return;
-    integer_steps_.push_back({*test, step.on_true, step.on_false});
-  }
-  is_of_integers_ = true;
-}
-
-// nullopt: the step asks for something else.
-std::optional<BoundFilter::IntegerTest> BoundFilter::integer_test(const Step& step) {
-  const model::FilterPredicate& p = step.predicate;
-  if (p.is_string || p.is_float || !std::has_single_bit(p.bytes) || p.bytes > 8) return std::nullopt;
-  IntegerTest test{.source = p.source, .bytes = p.bytes, .is_signed = p.is_signed};
-  if (step.field != nullptr) {
-    const bool is_integer = step.field->kind == FieldKind::Number && !step.field->is_float && !step.field->is_hex;
-    if (!is_integer || p.bytes != step.field->item_bytes) return std::nullopt;
-    test.offset = step.field->offset;
-  } else if (p.bytes != 4 || (p.source != model::FilterOperand::CommonPid && p.source != model::FilterOperand::Cpu)) {
-    return std::nullopt;
-  }
-  constexpr std::uint64_t kLast = ~0ull;
-  const std::uint64_t value = p.is_signed ? p.value ^ kSignBit : p.value;
-  const auto set = [&test](std::uint64_t low, std::uint64_t high, bool is_inside = true) {
-    test.low = low;
-    test.span = high - low;
-    test.is_inside = is_inside;
-    return test;
-  };
-  switch (p.op) {
-    case model::CompareOp::Equal:
-      return set(value, value);
-    case model::CompareOp::NotEqual:
-      return set(value, value, false);
-    case model::CompareOp::Less:
-      return set(value, kLast, false);
-    case model::CompareOp::LessEqual:
-      return set(0, value);
-    case model::CompareOp::Greater:
-      return set(0, value, false);
-    case model::CompareOp::GreaterEqual:
-      return set(value, kLast);
-    case model::CompareOp::BitAnd:
-      test.is_mask = true;
-      test.low = p.value;
-      return test;
-    case model::CompareOp::Glob:
-      break;
-  }
-  return std::nullopt;
-}
-
-template <typename Unsigned, typename Signed>
-std::uint64_t widened(std::span<const std::uint8_t> record, std::uint32_t offset, bool is_signed) {
-  Unsigned number = 0;
-  if (record.size() >= sizeof number && offset <= record.size() - sizeof number)
-    std::memcpy(&number, record.data() + offset, sizeof number);
-  return is_signed ? static_cast<std::uint64_t>(std::int64_t{static_cast<Signed>(number)}) : number;
-}
-
-std::uint64_t BoundFilter::IntegerTest::number_in(std::span<const std::uint8_t> record) const {
-  switch (bytes) {
-    case 1:
-      return widened<std::uint8_t, std::int8_t>(record, offset, is_signed);
-    case 2:
-      return widened<std::uint16_t, std::int16_t>(record, offset, is_signed);
-    case 4:
-      return widened<std::uint32_t, std::int32_t>(record, offset, is_signed);
-    default:
-      return widened<std::uint64_t, std::int64_t>(record, offset, is_signed);
-  }
-}
-
-bool BoundFilter::IntegerTest::holds(std::uint64_t number) const {
-  if (is_mask) return (number & low) != 0;
-  if (is_signed) number ^= kSignBit;
-  return (number - low <= span) == is_inside;
-}
-
-bool BoundFilter::holds(std::span<const std::uint8_t> bytes, std::int32_t pid, std::uint32_t cpu) const {
-  std::uint32_t at = first_;
-  while (at < integer_steps_.size()) {
-    const IntegerStep& step = integer_steps_[at];
-    const IntegerTest& test = step.test;
-    const std::uint64_t of_task =
-        test.source == model::FilterOperand::CommonPid
-            ? test.is_signed ? static_cast<std::uint64_t>(std::int64_t{pid}) : static_cast<std::uint32_t>(pid)
-            : cpu;
-    const bool is_field = test.source == model::FilterOperand::RecordField;
-    at = test.holds(is_field ? test.number_in(bytes) : of_task) ? step.on_true : step.on_false;
-  }
-  return at == kHolds;
 }
 
 // Children are laid out from the last to the first: each knows where its successor begins.

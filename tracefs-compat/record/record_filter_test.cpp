@@ -71,61 +71,6 @@ TEST_F(RecordFilterTest, GlobsMeanTheEventsThatHaveTheField) {
 }
 
 // The fast way of filters over integers against the plain one: every width, sign and operator, also of cut records.
-TEST(IntegerFilters, AgreeWithThePlainWay) {
-  std::string text = "name: e\nID: 1800\nformat:\n\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;\n\n";
-  std::uint32_t offset = 8;
-  std::vector<std::string> fields = {"common_pid", "CPU"};
-  for (const std::uint32_t bytes : {1u, 2u, 4u, 8u})
-    for (const bool is_signed : {false, true}) {
-      fields.push_back(fmt::format("{}{}", is_signed ? "s" : "u", 8 * bytes));
-      text += fmt::format("\tfield:{0} {0};\toffset:{1};\tsize:{2};\tsigned:{3};\n", fields.back(), offset, bytes,
-                          is_signed ? 1 : 0);
-      offset += bytes;
-    }
-  const auto event = parse_format("test", text + "\nprint fmt: \"\"\n");
-  ASSERT_TRUE(event) << event.error().message();
-  std::mt19937_64 random(23);
-  const auto interesting = [&]() -> std::int64_t {
-    constexpr std::int64_t kEdges[] = {0,    1,     -1,    127,        128,        255,
-                                       -128, 65535, 32768, 2147483647, 4294967295, -2147483648};
-    return random() % 3 == 0 ? static_cast<std::int64_t>(random() % 20) : kEdges[random() % std::size(kEdges)];
-  };
-  const auto term = [&] {
-    constexpr const char* kOps[] = {"==", "!=", "<", "<=", ">", ">=", "&"};
-    const std::string& field = fields[random() % fields.size()];
-    std::int64_t value = interesting();
-    if (!field.starts_with("s") && field != "common_pid") value = std::abs(value);
-    return fmt::format("{}{} {} {}", random() % 5 ? "" : "!", field, kOps[random() % std::size(kOps)], value);
-  };
-  int fast = 0;
-  for (int i = 0; i < 3000; ++i) {
-    std::string expression = term();
-    for (std::uint64_t more = random() % 4; more > 0; --more)
-      expression = random() % 3 ? expression + (random() % 2 ? " && " : " || ") + term()
-                                : "(" + expression + ") " + (random() % 2 ? "&& " : "|| ") + term();
-    diag::Sink sink;
-    const auto parsed = sema::compile_filter(expression, layout_of(*event), sink);
-    if (!parsed) continue;  // a number that the field cannot have
-    const BoundFilter filter(*parsed, *event);
-    if (!filter.is_of_integers()) continue;
-    ++fast;
-    for (int j = 0; j < 40; ++j) {
-      std::vector<std::uint8_t> bytes(random() % 4 ? offset : random() % (offset + 1));
-      for (std::size_t at = 0; at + 8 <= bytes.size(); at += 1 + random() % 8) {
-        const std::int64_t value = interesting();
-        std::memcpy(bytes.data() + at, &value, 8);
-      }
-      const TypedRecord record{.event = &*event,
-                               .cpu = static_cast<std::uint32_t>(random() % 4),
-                               .pid = static_cast<std::int32_t>(interesting()),
-                               .bytes = bytes};
-      ASSERT_EQ(filter.holds(bytes, record.pid, record.cpu), filter.holds(record))
-          << expression << ", " << bytes.size() << " bytes";
-    }
-  }
-  EXPECT_GT(fast, 1000);
-}
-
 TEST(Moment, IsReadAsPrinted) {
   EXPECT_EQ(parse_moment("5070.441498")->ns, 5'070'441'498'000u);
   EXPECT_EQ(parse_moment("+1")->ns, 1'000'000'000u);
