@@ -1,6 +1,7 @@
 // Searching records, piece by piece: the first hits show at once, and a keystroke stops the previous search. A piece
-// takes a few hundredths of a second, or as long as the lines of one chunk take. Only rows that the table's filter
-// keeps are searched.
+// begins as one chunk and grows until it takes about a tenth of a second: shorter ones are mostly waiting, for the
+// slower of two threads and for the event loop. Lines are made for less, or as long as those of one chunk take. Only
+// rows that the table's filter keeps are searched.
 #include "gui/model/record_search.h"
 
 #include <algorithm>
@@ -11,7 +12,7 @@
 namespace kevt::gui {
 
 namespace {
-constexpr std::chrono::milliseconds kShortPiece{20}, kLongPiece{80};
+constexpr std::chrono::milliseconds kShortPiece{80}, kLongPiece{200}, kMakingLines{80};
 constexpr std::size_t kMostChunks = 256;
 }  // namespace
 
@@ -59,7 +60,7 @@ void RecordSearch::piece(record::Row from) {
   const std::size_t first = view.chunk_of(from);
   const std::size_t last = std::min(view.chunks().size(), first + chunks_at_once_);
   const LineFinder::Part part{
-      .first = first, .last = last, .from = from, .most = kMostHits - hits_.size(), .patience = kLongPiece};
+      .first = first, .last = last, .from = from, .most = kMostHits - hits_.size(), .patience = kMakingLines};
   struct Result {
     LineFinder::Rows found;
     record::Row to = 0;
