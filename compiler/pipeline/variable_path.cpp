@@ -214,11 +214,15 @@ class Walk {
   }
   void follow_reference() {
     const Type& type = types_->type(type_);
-    if (type.kind == TypeClass::Pointer && type.is_reference) point_to(0, type.target);
+    if (type.kind != TypeClass::Pointer || !type.is_reference) return;
+    point_to(0, type.target);
+    was_reference_ = true;
   }
 
+  // Of a reference, which has been followed, either sign is right.
   std::expected<void, std::string> arrow(std::string_view name) {
     const Type& type = types_->type(type_);
+    if (was_reference_ && is_structure(type)) return member(name);
     if (type.kind != TypeClass::Pointer)
       return Refusal(fmt::format("it is a `{}`, no pointer{}", types_->type_text(type_),
                                  is_structure(type) ? fmt::format(": write `.{}`", name) : ""));
@@ -232,6 +236,7 @@ class Walk {
     return member(name);
   }
   std::expected<void, std::string> member(std::string_view name) {
+    was_reference_ = false;
     if (!is_structure(types_->type(type_)))
       return Refusal(fmt::format("it is a `{}`, no structure", types_->type_text(type_)));
     const auto found = types_->find_member(type_, name);
@@ -452,6 +457,7 @@ class Walk {
   const target::LinePlace* place_;
   VariableLocation at_;
   TypeId type_;
+  bool was_reference_ = false;               // the walk ends in what a reference refers to
   std::uint32_t bit_offset_ = 0, bits_ = 0;  // of a bit field: within the first byte; 0 bits: it is none
 };
 
