@@ -137,12 +137,12 @@ class Walk {
   std::expected<std::vector<std::string>, std::string> members(bool is_arrow) const {
     constexpr std::size_t kMost = 128;  // MAX_TRACE_ARGS
     const Type& type = types_->type(type_);
-    if (is_arrow && type.kind != TypeClass::Pointer)
+    if (is_arrow && !was_reference_ && type.kind != TypeClass::Pointer)
       return Refusal(fmt::format("it is a `{}`, no pointer{}", types_->type_text(type_),
                                  is_structure(type) ? ": write `.*`" : ""));
     if (!is_arrow && type.kind == TypeClass::Pointer)
       return Refusal(fmt::format("it is a `{}`: write `->*`", types_->type_text(type_)));
-    const TypeId structure = is_arrow ? types_->strip(type.target) : type_;
+    const TypeId structure = type.kind == TypeClass::Pointer ? types_->strip(type.target) : type_;
     if (!is_structure(types_->type(structure)))
       return Refusal(fmt::format("it is a `{}`, no structure", types_->type_text(structure)));
     return members_of(*types_, structure, kMost);
@@ -214,9 +214,8 @@ class Walk {
   }
   void follow_reference() {
     const Type& type = types_->type(type_);
-    if (type.kind != TypeClass::Pointer || !type.is_reference) return;
-    point_to(0, type.target);
-    was_reference_ = true;
+    was_reference_ = type.kind == TypeClass::Pointer && type.is_reference;
+    if (was_reference_) point_to(0, type.target);
   }
 
   // Of a reference, which has been followed, either sign is right.
@@ -236,7 +235,6 @@ class Walk {
     return member(name);
   }
   std::expected<void, std::string> member(std::string_view name) {
-    was_reference_ = false;
     if (!is_structure(types_->type(type_)))
       return Refusal(fmt::format("it is a `{}`, no structure", types_->type_text(type_)));
     const auto found = types_->find_member(type_, name);

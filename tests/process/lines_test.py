@@ -559,6 +559,10 @@ class OtherLanguages(Traced):
                                "-e", "p:i prog:lines.rs:8 sum", arguments=())
             self.assertEqual(records(done.stdout, "t"), [expected | values])
             self.assertEqual([r["sum"] for r in records(done.stdout, "i")], ["0", "2.5", "7.5"])
+            for all_members in ("order->*", "order.*"):  # of a reference either sign is right
+                done = self.traced(program, "-e", f"p:t prog:lines.rs:10 {all_members}", arguments=())
+                record, = records(done.stdout, "t")
+                self.assertLessEqual({"id": "7", "name": '"tea"', "price": "2.5"}.items(), record.items())
 
     def test_go(self):
         plain = self.compiled("go", "lines.go", GO, "build", "-gcflags=-N -l")
