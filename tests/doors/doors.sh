@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # doors.sh KERNEL KEVTRACE: the doors to a kernel in a guest, by bpf and by kevtrace.ko, beside what docs/doors.md says. With
-# KEVT_SAMPLE (../guest/on_kernels) a third of the rows. Status 77: no guest or no headers here.
+# KEVT_SAMPLE (../guest/on_kernels) a fifth of the rows. Status 77: no guest or no headers here.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
