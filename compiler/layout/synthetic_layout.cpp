@@ -40,6 +40,7 @@ const Scalar* find_scalar(std::string_view type) {
 
 }  // namespace
 
+bool is_synthetic_scalar(std::string_view type) { return find_scalar(type) != nullptr; }
 bool is_synthetic_text(const model::SyntheticField& field) { return field.type.contains("char["); }
 bool is_synthetic_stack(const model::SyntheticField& field) {
   return !is_synthetic_text(field) && field.type.contains("long[");

@@ -9,6 +9,8 @@
 
 namespace kevt::layout {
 
+// Whether a field of a synthetic event may have this type of one number.
+bool is_synthetic_scalar(std::string_view type);
 bool is_synthetic_text(const model::SyntheticField& field);   // char[…]
 bool is_synthetic_stack(const model::SyntheticField& field);  // long[…]
 // Whether the field's bytes lie behind the fixed part of the record.

@@ -36,6 +36,7 @@ class EventsPanel : public QWidget {
   enum Tab { Format, Filter, Trigger, Code, ExportAs };
   QTreeView& view() { return *view_; }
   QTabWidget& tabs() { return *tabs_; }
+  const ShownEvent& shown() const { return event_; }
   QLineEdit& filterEdit() { return filter_->edit(); }
   TriggerPage& triggerPage() { return *trigger_; }
   CodePage& codePage() { return *code_; }

@@ -1,8 +1,11 @@
 // Histograms in the window: of a program while it runs, and of a recording.
+#include <QCheckBox>
 #include <QComboBox>
 #include <QDockWidget>
 #include <QFile>
 #include <QLineEdit>
+#include <QPushButton>
+#include <QRegularExpression>
 #include <QTest>
 #include <QToolButton>
 #include <QTreeView>
@@ -10,6 +13,7 @@
 #include "gui/app/events_panel.h"
 #include "gui/app/filter_bar.h"
 #include "gui/app/histogram_panel.h"
+#include "gui/app/latency_dialog.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
@@ -196,6 +200,115 @@ TEST_F(GuiHistogram, ShowsWhatARecordingHasKept) {
   window_.settle();
   EXPECT_EQ(panel().track(), nullptr);
   EXPECT_TRUE(panel().picture().picture().lines.empty());
+}
+
+// A call that takes 2 ms: the time between its two events, by thread, becomes an event with records and a histogram.
+TEST_F(GuiHistogram, TwoEventsAndAKeyMakeALatency) {
+  window_.startTarget({"/usr/bin/python3", "-S", "-c",
+                       "import select, os\n"
+                       "f = os.open('/dev/null', os.O_WRONLY)\n"
+                       "while True:\n"
+                       "  os.write(f, b'x' * 7)\n"
+                       "  select.select([], [], [], 0.002)\n"});
+  WAIT_FOR(window_.service().isRunning());
+  DefinitionEditor& editor = window_.probes().editor();
+  editor.replaceText(
+      "p:waits libc:select\np:wrote libc:write fd=%di:s32 len=%dx:u64\nr:waited libc:select ret=$retval:s32");
+  WAIT_FOR(editor.isChecked() && window_.probes().canApply());
+  window_.probes().apply();
+  WAIT_FOR(window_.eventTree().find("kprobes", "waited").isValid());
+  window_.events().select("kprobes", "waits");
+  button("Latency…")->click();
+  auto* dialog = window_.findChild<LatencyDialog*>();
+  ASSERT_NE(dialog, nullptr);
+  EXPECT_EQ(dialog->event(LatencyDialog::Begin).currentText(), "kprobes:waits");
+  EXPECT_EQ(dialog->verdict().isEmpty(), dialog->applyButton().isEnabled());
+
+  // Choices and mistakes.
+  dialog->event(LatencyDialog::End).setCurrentText("kprobes:wrote");
+  WAIT_FOR(dialog->key(LatencyDialog::End).count() == 2 && dialog->applyButton().isEnabled());
+  EXPECT_EQ(dialog->key(LatencyDialog::End).itemText(1), "fd");  // of 4 bytes with a sign, as common_pid; len is not
+  EXPECT_EQ(dialog->name().text(), "waits_to_wrote");
+  dialog->event(LatencyDialog::Begin).setCurrentText("kprobes:wrote");
+  WAIT_FOR(dialog->verdict().contains("one event to another"));
+  dialog->event(LatencyDialog::Begin).setCurrentText("kprobes:waits");
+  dialog->event(LatencyDialog::End).setCurrentText("kprobes:waited");
+  dialog->kept().setText("nosuch");
+  WAIT_FOR(dialog->verdict() == "waited has no field nosuch.");
+  EXPECT_TRUE(dialog->filesText().isEmpty());
+  dialog->kept().setText("__probe_func, ret");
+  const auto type = [](QLineEdit& line, const char* text) {  // in place of what is there
+    line.selectAll();
+    QTest::keyClicks(&line, text);
+  };
+  type(dialog->name(), "a");
+  EXPECT_TRUE(dialog->verdict().contains("two letters")) << qPrintable(dialog->verdict());
+  EXPECT_FALSE(dialog->applyButton().isEnabled());
+
+  // The files are shown before they are written.
+  QTest::keyClicks(&dialog->name(), "way");
+  dialog->kept().setText("ret");
+  ASSERT_TRUE(dialog->applyButton().isEnabled()) << qPrintable(dialog->verdict());
+  EXPECT_EQ(
+      dialog->filesText().toStdString(),
+      "echo 'away u64 us; int common_pid; s32 ret' >> synthetic_events\n"
+      "echo 'hist:keys=common_pid:away_t0=common_timestamp.usecs' >> events/kprobes/waits/trigger\n"
+      "echo "
+      "'hist:keys=common_pid:us=common_timestamp.usecs-$away_t0:onmatch(kprobes.waits).trace(away,$us,common_pid,ret)' "
+      ">> events/kprobes/waited/trigger\n"
+      "echo 'hist:keys=us.log2' >> events/synthetic/away/trigger\n"
+      "echo '1' > events/synthetic/away/enable");
+  {
+    const QString kept = qEnvironmentVariable("KEVTRACE_GUI_TEST_SHOTS");
+    if (!kept.isEmpty()) dialog->grab().save(kept + "/latency-form.png");
+  }
+  QTest::mouseClick(&dialog->applyButton(), Qt::LeftButton);
+  WAIT_FOR(!window_.findChild<LatencyDialog*>())
+      << qPrintable(window_.problems().topLevelItemCount() ? window_.problems().topLevelItem(0)->text(1) : "");
+  WAIT_FOR(window_.events().shown().name == "away");
+  WAIT_FOR(panel().track() && panel().track()->hits() > 20);
+  picture("latency");
+  const EventRows& lines = window_.table().rows();
+  const auto latencies = [&] {
+    static const QRegularExpression kLine(QStringLiteral("away: us=(\\d+),? common_pid=(\\d+),? ret=0$"));
+    std::vector<int> found;
+    for (int row = 0; row < lines.rowCount(); ++row)
+      if (const auto line = kLine.match(lines.data(lines.index(row, 0), Qt::ToolTipRole).toString().trimmed());
+          line.hasMatch())
+        found.push_back(line.captured(1).toInt());
+    return found;
+  };
+  WAIT_FOR(latencies().size() > 20);
+  EXPECT_GE(std::ranges::min(latencies()), 2000);
+
+  // A name that is taken is refused, and nothing stays of it.
+  const auto triggers = [&](const QString& event) {
+    const LiveEvent* found = window_.eventTree().eventAt(window_.eventTree().find("kprobes", event));
+    return found ? found->trigger.count(QLatin1String("hist:")) : -1;
+  };
+  WAIT_FOR(triggers("waits") == 1 && triggers("waited") == 1);
+  window_.events().select("kprobes", "waits");
+  LatencyDialog* again = window_.askLatency();
+  ASSERT_NE(again, nullptr);
+  again->event(LatencyDialog::End).setCurrentText("kprobes:wrote");
+  type(again->name(), "away");
+  WAIT_FOR(again->applyButton().isEnabled() && again->filesText().contains("kprobes/wrote"));
+  QTest::mouseClick(&again->applyButton(), Qt::LeftButton);
+  WAIT_FOR(again->verdict().startsWith(QStringLiteral("⚠ synthetic_events: "))) << qPrintable(again->verdict());
+  // Where a later file refuses, what was written before it is taken back.
+  type(again->name(), "away_too");
+  type(again->countedBy(), "nosuch");
+  WAIT_FOR(again->applyButton().isEnabled() && again->filesText().contains("nosuch"));
+  QTest::mouseClick(&again->applyButton(), Qt::LeftButton);
+  WAIT_FOR(again->verdict().contains("away_too/trigger"));
+  WAIT_FOR(!window_.eventTree().find("synthetic", "away_too").isValid() && triggers("waits") == 1 &&
+           triggers("wrote") == 0);
+  again->close();
+
+  // One undo step takes all files back.
+  window_.probes().undoStack().undo();
+  WAIT_FOR(!window_.eventTree().find("synthetic", "away").isValid() && triggers("waits") == 0 &&
+           triggers("waited") == 0);
 }
 
 }  // namespace kevt::gui

@@ -3,12 +3,16 @@
 #include <unistd.h>
 
 #include <QApplication>
+#include <QComboBox>
 #include <QFile>
 #include <QLineEdit>
+#include <QPushButton>
+#include <QRegularExpression>
 #include <QTemporaryDir>
 #include <QTest>
 
 #include "gui/app/events_panel.h"
+#include "gui/app/latency_dialog.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
@@ -165,6 +169,40 @@ TEST_F(GuiKernel, ThroughTheBpfRuntime) {
   EXPECT_FALSE(read("dynamic_events").contains("opening"));  // the kernel's own directory knows nothing of it
   window.target().stop();
   WAIT_FOR(window.document().state() == TraceDocument::State::Loaded);
+}
+
+// From a task's waking to its turn, by the kernel's own events, whose keys have different names.
+TEST_F(GuiKernel, ALatencyOfTwoOfTheKernelsOwnEvents) {
+  MainWindow window;
+  window.resize(1500, 940);
+  window.show();
+  window.openDirectory(kDirectory, 0);
+  WAIT_FOR(window.eventTree().find("sched", "sched_waking").isValid());
+  LatencyDialog* dialog = window.askLatency();
+  ASSERT_NE(dialog, nullptr);
+  dialog->event(LatencyDialog::Begin).setCurrentText("sched:sched_waking");
+  dialog->event(LatencyDialog::End).setCurrentText("sched:sched_switch");
+  const auto choose = [&](LatencyDialog::Side side, const char* key) {
+    dialog->key(side).setCurrentIndex(dialog->key(side).findText(QLatin1String(key)));
+    return dialog->key(side).currentText() == QLatin1String(key);
+  };
+  WAIT_FOR(choose(LatencyDialog::Begin, "pid") && choose(LatencyDialog::End, "next_pid"));
+  dialog->name().selectAll();
+  QTest::keyClicks(&dialog->name(), "wakeup");
+  dialog->kept().setText("next_prio");
+  ASSERT_TRUE(dialog->applyButton().isEnabled()) << qPrintable(dialog->verdict());
+  QTest::mouseClick(&dialog->applyButton(), Qt::LeftButton);
+  WAIT_FOR(window.events().shown().name == "wakeup" || dialog->verdict().contains("synthetic"));
+  EXPECT_TRUE(read("synthetic_events").contains("wakeup\tu64 us; pid_t next_pid; int next_prio"))
+      << read("synthetic_events").constData() << read("error_log").constData();
+  const auto hits = [] {
+    static const QRegularExpression kHits(QStringLiteral("Hits: (\\d+)"));
+    return kHits.match(QString::fromUtf8(read("events/synthetic/wakeup/hist"))).captured(1).toInt();
+  };
+  WAIT_FOR(hits() > 20);
+  window.probes().undoStack().undo();
+  WAIT_FOR(read("synthetic_events").isEmpty());
+  EXPECT_FALSE(read("events/sched/sched_switch/trigger").contains("hist:"));
 }
 
 }  // namespace

@@ -147,7 +147,9 @@ void HistogramPanel::makeLine(QWidget* line) {
   row->addWidget(keys_, 2);
   row->addWidget(values_, 1);
   row->addWidget(condition_, 1);
-  for (QWidget* one : std::initializer_list<QWidget*>{count_, clear_, pause_, remove_}) row->addWidget(one);
+  auto* latency = button(tr("Latency…"), tr("the time from this event to another one, as an event of its own"), line);
+  connect(latency, &QToolButton::clicked, this, &HistogramPanel::latencyWanted);
+  for (QWidget* one : std::initializer_list<QWidget*>{count_, latency, clear_, pause_, remove_}) row->addWidget(one);
   connect(clear_, &QToolButton::clicked, this, [this] { writeCommand(QStringLiteral(":clear")); });
   connect(pause_, &QToolButton::clicked, this, [this] {
     if (const auto shown = track())

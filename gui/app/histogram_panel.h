@@ -51,6 +51,7 @@ class HistogramPanel : public QWidget {
 
  Q_SIGNALS:
   void triggerWanted(const QString& trigger);  // of the event that is selected
+  void latencyWanted();                        // from the event that is selected to another one
   void shownWanted(const QString& filter);     // "EVENT: EXPRESSION"
   void recordedWanted(const QString& system, const QString& name, const QString& expression);
 

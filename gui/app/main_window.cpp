@@ -182,6 +182,7 @@ void MainWindow::makeDocks() {
 void MainWindow::connectHistograms() {
   connect(events_, &EventsPanel::eventShown, histograms_, &HistogramPanel::setEvent);
   connect(histograms_, &HistogramPanel::triggerWanted, events_, &EventsPanel::writeTrigger);
+  connect(histograms_, &HistogramPanel::latencyWanted, this, [this] { askLatency(); });
   connect(histograms_, &HistogramPanel::shownWanted, filter_, &FilterBar::setText);
   connect(histograms_, &HistogramPanel::recordedWanted, events_, &EventsPanel::proposeFilter);
 }

@@ -40,6 +40,7 @@ class FleetSource;
 class FleetStrip;
 class Guide;
 class HistogramPanel;
+class LatencyDialog;
 class MeasurePanel;
 class ProbesPanel;
 class ProblemsPanel;
@@ -51,6 +52,7 @@ class TracingService;
 class TreePanel;
 class TriggerWatch;
 class Workspaces;
+struct LatencyEvent;
 struct LiveState;
 struct Session;
 
@@ -127,6 +129,9 @@ class MainWindow : public QMainWindow {
   void askMemory();
   static constexpr int kMostMemoryMb = 1 << 20;
 
+  // A form for the time from one event of the live directory to another one; nullptr: nothing is live.
+  LatencyDialog* askLatency();
+
   QAction* add(QMenu* menu, const QString& text, const QKeySequence& key, const std::function<void()>& run);
 
   // Waits until everything is loaded and painted; for screenshots and tests.
@@ -166,6 +171,7 @@ class MainWindow : public QMainWindow {
   void endTarget();
   bool mayLeaveTarget();
   void askAttach();
+  void makeLatency(const LatencyEvent& latency, std::function<void(const QString& error)> done);
   void plot(const QString& system, const QString& name);
   void laneMenu(const Lane& lane, const QPoint& global);
   void cellMenu(const QModelIndex& index, const QPoint& global);
@@ -249,6 +255,8 @@ class MainWindow : public QMainWindow {
   bool keeps_newest_ = false, overwrote_ = false;  // the flight recorder is on; the option before it
   bool applies_ = false;                           // Apply is to be done once possible
   int pid_ = 0;
+  QString error_log_;     // as it was read last
+  QString wanted_event_;  // a synthetic event that is selected when it is there
   QElapsedTimer since_saved_;
   JobQueue jobs_;
 };

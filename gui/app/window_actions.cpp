@@ -120,6 +120,8 @@ void MainWindow::makeActions() {
     addAction(action);
   }
   add(probes, tr("Write the line without names of types"), {}, [this] { probes_->editor().writeOut(); });
+  liveOnly(Needs::Directory, add(probes, tr("&Latency between two events …"), QKeySequence(tr("Ctrl+Shift+L")),
+                                 [this] { askLatency(); }));
   probes->addSeparator();
   liveOnly(Needs::Directory, add(probes, tr("Take a snapshot"), {}, [this] {
              service_->write({{QStringLiteral("snapshot"), QStringLiteral("1"), false, {}}}, {});

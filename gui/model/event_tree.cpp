@@ -124,6 +124,13 @@ QString EventTree::sourceOf(const LiveEvent& event) const {
                                                                        : tr("%1, another tool").arg(what);
 }
 
+QStringList EventTree::names() const {
+  QStringList dynamic, others;
+  for (const LiveEvent& event : events_)
+    (event.definition.isEmpty() ? others : dynamic).append(event.system + QLatin1Char(':') + event.name);
+  return dynamic + others;
+}
+
 std::span<const LiveEvent> EventTree::eventsOf(const QString& system) const {
   for (const System& one : systems_)
     if (one.name == system) return std::span(events_).subspan(one.first, one.count);

@@ -45,6 +45,8 @@ class EventTree : public QAbstractItemModel {
   const LiveEvent* eventAt(const QModelIndex& index) const;
   QModelIndex find(const QString& system, const QString& name) const;
   std::span<const LiveEvent> eventsOf(const QString& system) const;
+  // "SYSTEM:NAME" of all events, dynamic ones first.
+  QStringList names() const;
   std::uint64_t missed() const;
 
  Q_SIGNALS:
