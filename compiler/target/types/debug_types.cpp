@@ -19,6 +19,7 @@
 #include "compiler/target/elf/debug_file.h"
 #include "compiler/target/types/debug_types_state.h"
 #include "compiler/target/types/dwarf_die.h"
+#include "compiler/target/types/passed_parameters.h"
 
 namespace kevt::target {
 
@@ -449,7 +450,10 @@ std::expected<DebugTypes::State::Function, std::string> DebugTypes::State::funct
   Dwarf_Attribute attribute;
   Dwarf_Word convention = 0;
   if (dwarf_attr(&die, DW_AT_calling_convention, &attribute) != nullptr) dwarf_formudata(&attribute, &convention);
-  const Function function{.prototype = add_prototype(die), .passes_otherwise = convention == DW_CC_nocall};
+  Function function{.prototype = add_prototype(die), .passes_otherwise = convention == DW_CC_nocall};
+  if (!function.passes_otherwise)
+    function.passes_otherwise =
+        target::passes_otherwise(die, address, table, table.members(table.type(function.prototype)));
   return functions.emplace(address, function).first->second;
 }
 

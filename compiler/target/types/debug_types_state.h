@@ -29,7 +29,7 @@ struct DebugTypes::State {
   std::deque<std::pair<Dwarf_Die, TypeId>> open;  // place-holders to be filled
   struct Function {
     TypeId prototype = 0;  // its parameters are numbered
-    // The compiler says that callers do not pass arguments as the ABI has it (DW_CC_nocall: LLVM has removed some).
+    // Callers do not pass arguments as the ABI has it: LLVM has removed some (DW_CC_nocall, passed_parameters.h).
     bool passes_otherwise = false;
   };
   std::unordered_map<std::uint64_t, Function> functions;

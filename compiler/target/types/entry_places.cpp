@@ -12,38 +12,10 @@
 #include "compiler/target/glob_matches.h"
 #include "compiler/target/near_misses.h"
 #include "compiler/target/types/dwarf_die.h"
+#include "compiler/target/types/passed_parameters.h"
 #include "compiler/target/types/source_places_state.h"
 
 namespace kevt::target {
-
-namespace {
-
-// Where the x86-64 ABI passes a parameter that number_parameters() (debug_types.cpp) has numbered.
-VariableLocation passed_location(const TypeTable& types, const Member& parameter) {
-  constexpr std::uint32_t kWord = 8;
-  const auto general = [](std::uint32_t number) -> VariableLocation {
-    const ArgumentLocation where = argument_location(number);
-    if (!where.in_register) return {.base = VariableLocation::Base::Register, .reg = "sp", .offset = where.offset};
-    return {.base = VariableLocation::Base::Register, .reg = std::string(register_at(where.offset)), .is_value = true};
-  };
-  if (parameter.bit_size != 0)
-    return {.base = VariableLocation::Base::Register,
-            .reg = vector_register_name(parameter.bit_size - 1),
-            .is_value = true};
-  if (parameter.bit_offset == 0)
-    return {.why = "it is passed in no register that is known; what lies on the stack is `+8(%sp)` and on"};
-  const Type& type = types.type(types.strip(parameter.type));
-  const bool is_structure = type.kind == TypeClass::Struct || type.kind == TypeClass::Union;
-  if (!is_structure || type.bytes <= kWord) return general(parameter.bit_offset);
-  VariableLocation whole{.base = VariableLocation::Base::Pieces};
-  for (std::uint32_t at = 0; at < std::min(type.bytes, 2 * kWord); at += kWord) {
-    whole.pieces.push_back(general(parameter.bit_offset + at / kWord));
-    whole.pieces.back().bytes = kWord;
-  }
-  return whole;
-}
-
-}  // namespace
 
 // The parameters that are asked for, where they are before the function's first instruction has run. Location lists of
 // debug information do not tell: without optimization they name the stack's place that a parameter has later. Where the
