@@ -182,6 +182,8 @@ class BehindAMount(MountTest):
         self.echo("1", "events/kprobes/twice/enable", "w")
         self.load()
         self.assertEqual(self.ask("none"), "0")
+        # It calls fgets for its next line when it has answered, so perhaps later than this line.
+        wait_until(lambda: len(self.numbers()) > 4, "the second call of fgets is recorded")
         self.assertEqual(self.numbers(), [1, 2, 20, 4096, 4096])
 
     def test_off_and_on_before_it_comes(self):
