@@ -1,52 +1,26 @@
 // The problem: lines, variables and types are read from the debug information of any program, which says what it likes.
 //
 // The idea: a real program (lines.c, optimized) of which some bytes of the debug information, of the line table and of
-// the frames are others. An input is a list of changes, 4 bytes each: three for the place, one for the new byte. All
-// questions are asked of it: they end, and what they answer can be used.
-#include <elf.h>
+// the frames are others (ChangedProgram). All questions are asked of it: they end, and what they answer can be used.
 #include <sys/mman.h>
 #include <unistd.h>
-
-#include <cstdlib>
-#include <cstring>
-#include <fstream>
-#include <iterator>
 
 #include "compiler/pipeline/variable_path.h"
 #include "compiler/target/elf/elf_image.h"
 #include "compiler/target/types/debug_types.h"
 #include "compiler/target/types/source_lines.h"
 #include "compiler/target/types/source_places.h"
+#include "tests/fuzz/changed_program.h"
 #include "tests/fuzz/fuzz_entry.h"
 
 namespace {
 
 using namespace kevt::target;
 
-void require(bool promise) {
-  if (!promise) std::abort();
-}
+using kevt::fuzz::ChangedProgram;
+using kevt::fuzz::require;
 
-struct Program {
-  Program() {
-    std::ifstream file(KEVT_LINES_PROGRAM, std::ios::binary);
-    bytes.assign(std::istreambuf_iterator<char>(file), {});
-    require(bytes.size() > sizeof(Elf64_Ehdr));
-    Elf64_Ehdr header;
-    std::memcpy(&header, bytes.data(), sizeof header);
-    std::vector<Elf64_Shdr> sections(header.e_shnum);
-    std::memcpy(sections.data(), bytes.data() + header.e_shoff, sections.size() * sizeof(Elf64_Shdr));
-    const char* names = bytes.data() + sections[header.e_shstrndx].sh_offset;
-    for (const Elf64_Shdr& section : sections) {
-      const std::string_view name = names + section.sh_name;
-      if (!name.starts_with(".debug_") && name != ".eh_frame") continue;
-      for (std::uint64_t i = 0; i < section.sh_size; ++i) places.push_back(section.sh_offset + i);
-    }
-    require(!places.empty());
-  }
-  std::string bytes;
-  std::vector<std::uint64_t> places;  // offsets of the bytes that may change
-};
+bool is_debug_information(std::string_view name) { return name.starts_with(".debug_") || name == ".eh_frame"; }
 
 void try_paths(const std::string& name, const LinePlace& place, const TypeTable& types) {
   for (const char* behind : {"", "->id", ".x", "[1]", "[1].x", "->next->label"})
@@ -88,12 +62,8 @@ void ask(const std::string& path) {
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  static const Program program;
-  std::string bytes = program.bytes;
-  for (std::size_t i = 0; i + 4 <= size && i < 256; i += 4) {
-    const std::size_t at = data[i] | data[i + 1] << 8 | data[i + 2] << 16;
-    bytes[program.places[at % program.places.size()]] = static_cast<char>(data[i + 3]);
-  }
+  static const ChangedProgram program(KEVT_LINES_PROGRAM, is_debug_information, ChangedProgram::Headers::Stay);
+  const std::string bytes = program.with(data, size);
   const int file = memfd_create("kevt-fuzz", MFD_CLOEXEC);
   require(file >= 0 && write(file, bytes.data(), bytes.size()) == static_cast<ssize_t>(bytes.size()));
   ask("/proc/self/fd/" + std::to_string(file));
@@ -101,12 +71,4 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   return 0;
 }
 
-std::vector<std::string> kevt::fuzz::seeds() {
-  std::vector<std::string> texts;
-  for (unsigned char start = 0; start < 64; ++start) {
-    std::string text;
-    for (unsigned char i = 0; i < 12; ++i) text += static_cast<char>(37 * start + 91 * i);
-    texts.push_back(text);
-  }
-  return texts;
-}
+std::vector<std::string> kevt::fuzz::seeds() { return changes(); }
