@@ -11,7 +11,7 @@
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/MC/TargetRegistry.h>
-#include <llvm/Object/ELFObjectFile.h>
+#include <llvm/Object/ObjectFile.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -114,8 +114,7 @@ Result<void> read_references(const llvm::object::SectionRef& relocations, model:
 }
 
 // Reads the instructions of section kevt/NAME, and their references.
-Result<void> read_section(const llvm::object::ELFObjectFileBase& object, const std::string& name,
-                          model::BpfCode& code) {
+Result<void> read_section(const llvm::object::ObjectFile& object, const std::string& name, model::BpfCode& code) {
   for (const llvm::object::SectionRef& section : object.sections()) {
     auto title = KEVT_TRY(taken(section.getName()));
     if (title == ".relkevt/" + name) {
@@ -215,8 +214,7 @@ Result<BpfOutput> compile_bpf(std::span<const BpfInput> inputs, unsigned possibl
   if (!complaint.empty()) return std::unexpected(Error("llvm: " + complaint));
   auto elf = KEVT_TRY(taken(llvm::object::ObjectFile::createELFObjectFile(
       llvm::MemoryBufferRef(llvm::StringRef(object.data(), object.size()), "kevtrace"))));
-  const auto& file = llvm::cast<llvm::object::ELFObjectFileBase>(*elf);
-  for (std::size_t i = 0; i < inputs.size(); ++i) KEVT_TRY(read_section(file, inputs[i].name, out.programs[i]));
+  for (std::size_t i = 0; i < inputs.size(); ++i) KEVT_TRY(read_section(*elf, inputs[i].name, out.programs[i]));
   return out;
 }
 

@@ -20,6 +20,8 @@ std::shared_ptr<const RowSubset::Part> RowSubset::part_of(const StoreChunk& chun
   part->places = std::move(places);
   part->places.shrink_to_fit();
   if (part->places.empty()) return part;
+  part->bits = no_rows(chunk.rows());
+  for (const std::uint16_t place : part->places) set_bit(part->bits, place);
   const auto order = [&](Axis axis, std::span<const std::uint32_t> ids, const auto& key_of) {
     const auto at = static_cast<std::size_t>(axis);
     part->order[at].resize(part->places.size());
@@ -52,6 +54,7 @@ RowSubset::RowSubset(const StoreView& view, std::span<const Row> rows) : RowSubs
 }
 
 void RowSubset::append(std::shared_ptr<const Part> part) {
+  first_rows_.push_back(part->first_row);
   before_.push_back(size_);
   size_ += part->places.size();
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
@@ -71,6 +74,7 @@ RowSubset RowSubset::continued(std::size_t first, std::vector<std::shared_ptr<co
     for (std::size_t axis = 0; axis < kAxes; ++axis)
       for (const LaneGroup& group : last.groups[axis]) more.totals_.records[axis][group.id] -= group.end - group.begin;
     more.size_ -= last.places.size();
+    more.first_rows_.pop_back();
     more.before_.pop_back();
     more.parts_.pop_back();
   }
@@ -83,25 +87,12 @@ Row RowSubset::operator[](std::size_t i) const {
   return parts_[at]->first_row + parts_[at]->places[i - before_[at]];
 }
 
-// The number of the part behind all that begin at or before the row.
-std::size_t RowSubset::part_with(Row row) const {
-  return static_cast<std::size_t>(
-      std::ranges::partition_point(parts_, [&](const auto& part) { return part->first_row <= row; }) - parts_.begin());
-}
-
 std::size_t RowSubset::lower_bound(Row row) const {
-  const std::size_t behind = part_with(row);
-  if (behind == 0) return 0;
-  const Part& part = *parts_[behind - 1];
+  if (parts_.empty()) return 0;
+  const std::size_t at = chunk_with(first_rows_, row);
+  const Part& part = *parts_[at];
   const auto place = std::ranges::lower_bound(part.places, row - part.first_row);
-  return before_[behind - 1] + static_cast<std::size_t>(place - part.places.begin());
-}
-
-bool RowSubset::contains(Row row) const {
-  const std::size_t behind = part_with(row);
-  if (behind == 0) return false;
-  const Part& part = *parts_[behind - 1];
-  return std::ranges::binary_search(part.places, row - part.first_row);
+  return before_[at] + static_cast<std::size_t>(place - part.places.begin());
 }
 
 }  // namespace kevt::record

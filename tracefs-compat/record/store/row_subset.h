@@ -1,6 +1,7 @@
 // RowSubset: some of a store's records, chosen by a filter or a search: in the order of time, and by lane.
 //
-// Of each chunk it has the places of its records: 2 bytes each, and 6 for the three lanes of each.
+// Of each chunk it has the places of its records: 2 bytes each, and 6 for the three lanes of each; and a bit for each
+// record of the chunk, if it has any.
 #pragma once
 
 #include <array>
@@ -9,6 +10,7 @@
 #include <span>
 #include <vector>
 
+#include "tracefs-compat/record/store/row_bits.h"
 #include "tracefs-compat/record/store/store.h"
 
 namespace kevt::record {
@@ -20,6 +22,7 @@ class RowSubset {
     Row first_row = 0;
     std::uint32_t seen = 0;             // how many rows the chunk had
     std::vector<std::uint16_t> places;  // ascending
+    RowBits bits;                       // the same; empty: there are none
     std::array<LaneGroups, kAxes> groups;
     std::array<std::vector<std::uint16_t>, kAxes> order;
   };
@@ -38,7 +41,12 @@ class RowSubset {
   Row operator[](std::size_t i) const;  // i < size()
   // Position of the first row that is `row` or later; size() if there is none.
   std::size_t lower_bound(Row row) const;
-  bool contains(Row row) const;
+  bool contains(Row row) const {
+    if (parts_.empty()) return false;
+    const Part& part = *parts_[chunk_with(first_rows_, row)];
+    const Row place = row - part.first_row;
+    return place / 64 < part.bits.size() && has_bit(part.bits, place);
+  }
   // A slice is kept if its begin or end record is: a filter `ret > 3` matches the return and means the whole call.
   bool keeps_slice(Row begin, Row end) const { return contains(begin) || contains(end); }
   std::uint64_t of(Axis axis, std::uint32_t id) const { return totals_.of(axis, id); }
@@ -49,10 +57,9 @@ class RowSubset {
 
  private:
   void append(std::shared_ptr<const Part> part);
-  std::size_t part_with(Row row) const;
-
   std::uint64_t choice_;  // the same only in what was continued from one object
   std::vector<std::shared_ptr<const Part>> parts_;
+  std::vector<Row> first_rows_;      // of each part
   std::vector<std::size_t> before_;  // of each part: how many rows lie in the parts before
   std::size_t size_ = 0;
   StoreTotals totals_;

@@ -36,10 +36,6 @@ T& at_least(std::vector<T>& all, std::uint32_t at) {
 
 // ---- view
 
-std::size_t StoreView::chunk_of(Row row) const {
-  return static_cast<std::size_t>(std::ranges::upper_bound(chunks_->first_rows, row) - chunks_->first_rows.begin()) - 1;
-}
-
 Row StoreView::match(Row row) const {
   const auto [chunk, local] = at(row);
   const Row other = chunk->match_of(local);

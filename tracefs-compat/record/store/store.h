@@ -88,7 +88,7 @@ class StoreView {
 
   // First record at or behind the time; rows() when there is none.
   Row lower_bound(std::uint64_t ns) const;
-  std::size_t chunk_of(Row row) const;
+  std::size_t chunk_of(Row row) const { return chunk_with(chunks_->first_rows, row); }
 
   struct Size {
     std::uint64_t index = 0, payload = 0;  // bytes, wherever they are

@@ -6,6 +6,7 @@
 // about half a byte a record.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cstddef>
@@ -22,6 +23,16 @@ inline constexpr std::uint32_t kChunkRows = 65536;
 inline constexpr std::uint32_t kChunkPayload = 16 << 20;  // bytes of records after which a chunk is full
 inline constexpr std::uint32_t kMaxStoredBytes = 4095;    // of one record; longer ones are cut
 inline constexpr std::uint32_t kMaxDepth = 15;            // deeper slices are drawn at this depth
+
+// Which chunk has the row, `first_rows` being theirs, ascending; a row behind the last chunk is the last one's. Chunks
+// are full as a rule, so the row's number tells its chunk; it is never an earlier one.
+inline std::size_t chunk_with(std::span<const Row> first_rows, Row row) {
+  const std::size_t guess = std::min<std::size_t>(row / kChunkRows, first_rows.size() - 1);
+  if (guess + 1 == first_rows.size() || row < first_rows[guess + 1]) return guess;
+  const auto behind =
+      std::upper_bound(first_rows.begin() + static_cast<std::ptrdiff_t>(guess) + 1, first_rows.end(), row);
+  return static_cast<std::size_t>(behind - first_rows.begin()) - 1;
+}
 
 // What a lane gathers records by.
 enum class Axis : std::uint8_t { Cpu, Task, Event };

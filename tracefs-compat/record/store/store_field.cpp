@@ -109,13 +109,18 @@ std::vector<FieldRange> FieldPyramid::by_pixel(const PixelRow& row) const {
 Measured measure(std::vector<double> values) {
   Measured result{.count = values.size()};
   if (values.empty()) return result;
-  std::ranges::sort(values);
-  const auto at = [&](double part) {
-    return values[std::min(values.size() - 1, static_cast<std::size_t>(part * static_cast<double>(values.size())))];
-  };
-  result.least = values.front();
-  result.greatest = values.back();
+  const auto [least, greatest] = std::ranges::minmax(values);
+  result.least = least;
+  result.greatest = greatest;
   result.mean = std::accumulate(values.begin(), values.end(), 0.0) / static_cast<double>(values.size());
+  auto behind = values.begin();       // no value before it is greater than one from it on
+  const auto at = [&](double part) {  // of ascending parts
+    const auto place = static_cast<std::size_t>(part * static_cast<double>(values.size()));
+    const auto nth = values.begin() + static_cast<std::ptrdiff_t>(std::min(values.size() - 1, place));
+    std::nth_element(behind, nth, values.end());
+    behind = nth;
+    return *nth;
+  };
   result.p50 = at(0.5);
   result.p99 = at(0.99);
   return result;
