@@ -217,7 +217,24 @@ std::string_view take_line(std::string_view& text) {
 std::uint64_t load(std::span<const std::uint8_t> record, std::uint64_t offset, std::uint32_t bytes, bool& there) {
   std::uint64_t value = 0;
   there = bytes <= sizeof value && offset <= record.size() && bytes <= record.size() - offset;
-  if (there) std::memcpy(&value, record.data() + offset, bytes);
+  if (!there) return 0;
+  const auto copy = [&](std::size_t count) { std::memcpy(&value, record.data() + offset, count); };
+  switch (bytes) {  // of a size that the compiler knows it is an instruction
+    case 1:
+      copy(1);
+      break;
+    case 2:
+      copy(2);
+      break;
+    case 4:
+      copy(4);
+      break;
+    case 8:
+      copy(8);
+      break;
+    default:
+      copy(bytes);
+  }
   return value;
 }
 

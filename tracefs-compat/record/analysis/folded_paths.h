@@ -50,10 +50,45 @@ class FoldedPaths {
   Folded folded() const;
 
  private:
-  using Weights = std::unordered_map<std::string, std::uint64_t>;
+  using Weights = std::unordered_map<std::string, std::uint64_t>;  // an entry stays where it is
+  struct Sums {
+    Weights weights;
+    std::uint64_t sum = 0;  // of all
+  };
+  // What has been made of a thread's records, so that its next ones need no text: most of them are of a path that was
+  // there before.
+  struct ThreadPaths {
+    struct OfEvent {
+      const EventFormat* event;
+      std::uint64_t* weight;
+    };
+    std::string comm;
+    std::uint32_t calls = 0;  // the node of paths_known_ where its calls begin
+    std::vector<OfEvent> events;
+  };
+  // A call in a call …: by the node of the outer one and the function's address.
+  struct PathNode {
+    std::uint32_t outer;
+    std::uint64_t function;
+    bool operator==(const PathNode&) const = default;
+  };
+  struct PathNodeHash {
+    std::size_t operator()(const PathNode& node) const {
+      return (node.function ^ node.outer * 0x9e3779b97f4a7c15u) * 0xff51afd7ed558ccdu >> 7;
+    }
+  };
+  struct PathKnown {
+    std::uint32_t number = 0;
+    std::uint64_t* weight = nullptr;  // nullptr: no call of this path has ended yet
+  };
   void add_stack(const TypedRecord& record);
   std::string path_of(std::string_view comm, std::uint64_t thread, std::span<const std::uint64_t> addresses);
-  void weigh(Weights& weights, std::string key, std::uint64_t weight);
+  std::uint64_t& slot_of(Sums& sums, std::string key);
+  static void weigh(Sums& sums, std::uint64_t& slot, std::uint64_t weight);
+  ThreadPaths& paths_of(const TypedRecord& record);
+  std::uint64_t& events_slot(ThreadPaths& thread, const TypedRecord& record);
+  std::uint64_t& calls_slot(const TypedRecord& record, const Call& call);
+  void forget_paths();
   const std::string& name_of(std::uint64_t thread, std::uint64_t address);
 
   std::uint64_t weight_of(const TypedRecord& record) const;
@@ -65,8 +100,10 @@ class FoldedPaths {
       last_;  // by thread: the weight of its newest record that is no stack
   CallPairs calls_;
   KeyRoom room_;
-  Weights stacks_, paths_, events_;
-  std::uint64_t sums_[3] = {};  // of each of them
+  Sums stacks_, paths_, events_;
+  std::unordered_map<std::uint64_t, ThreadPaths> threads_;  // by TypedRecord::thread()
+  std::unordered_map<PathNode, PathKnown, PathNodeHash> paths_known_;
+  std::uint32_t nodes_ = 0;  // numbers that were given
   std::uint64_t dropped_ = 0;
   std::map<std::pair<const Symbols*, std::uint64_t>, std::string> names_;
 };

@@ -452,6 +452,54 @@ TEST(CallPairs, EntriesBesideCallsAreNoCallers) {
   EXPECT_EQ(folded.weights.begin()->second, 1000u);
 }
 
+// A path that was there needs no text; whose it is must be told all the same.
+TEST(FoldedPaths, AreOfTheNameThatAThreadHasWhenACallEnds) {
+  Metadata metadata;
+  fill(metadata);
+  FoldedPaths paths(metadata);
+  std::uint64_t now = 1000;
+  const auto record = [&](int pid, std::string_view comm, bool is_entry, std::uint64_t function) {
+    Bytes bytes = is_entry ? opened(pid, "x", 1) : closed(pid, 1);
+    store<std::uint64_t>(bytes, 8, function);
+    TypedRecord one = typed(metadata, now += 10, 0, bytes);
+    one.comm = comm;
+    paths.add(one);
+  };
+  for (int round = 0; round < 3; ++round)
+    for (const char* comm : {"first", "then"})
+      for (const int pid : {7, 8}) {
+        record(pid, comm, true, 0x10);
+        record(pid, comm, true, 0x20);
+        record(pid, comm, false, 0x20);
+        record(pid, comm, false, 0x10);
+      }
+  const auto folded = paths.folded();
+  EXPECT_EQ(folded.weights,
+            (PathWeights{{"first;0x10", 120}, {"first;0x10;0x20", 60}, {"then;0x10", 120}, {"then;0x10;0x20", 60}}));
+}
+
+// More paths than are told apart, and than are known without their text: no weight is lost.
+TEST(FoldedPaths, HaveTheWeightOfAllCallsHoweverManyThereAre) {
+  Metadata metadata;
+  fill(metadata);
+  FoldedPaths paths(metadata);
+  std::uint64_t now = 1000;
+  constexpr std::uint64_t kFunctions = 300'000;
+  for (int round = 0; round < 2; ++round)
+    for (std::uint64_t function = 1; function <= kFunctions; ++function)
+      for (const bool is_entry : {true, false}) {
+        Bytes bytes = is_entry ? opened(7, "x", 1) : closed(7, 1);
+        store<std::uint64_t>(bytes, 8, function << 4);
+        paths.add(typed(metadata, now += 10, 0, bytes));
+      }
+  std::uint64_t sum = 0;
+  for (const auto& [path, weight] : paths.folded().weights) {
+    EXPECT_TRUE(weight == 20 || path == "(others)") << path;
+    sum += weight;
+  }
+  EXPECT_EQ(sum, 2 * 10 * kFunctions);
+}
+
 // Its probe may be switched on late.
 TEST(CallPairs, AReturnThatComesLateMakesCallsFromThenOn) {
   Metadata metadata;
