@@ -5,24 +5,20 @@
 #include <QDockWidget>
 #include <QFileInfo>
 #include <QMessageBox>
-#include <QPointer>
 #include <QStandardPaths>
 #include <QTimer>
 #include <QToolButton>
-#include <algorithm>
 #include <cstdio>
 #include <utility>
 
 #include "common/process_choice.h"
 #include "gui/app/attach_dialog.h"
 #include "gui/app/events_panel.h"
-#include "gui/app/latency_dialog.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/probes_panel.h"
 #include "gui/app/tree_panel.h"
 #include "gui/app/workspaces.h"
-#include "gui/app/write_command.h"
 #include "gui/model/compiler_service.h"
 #include "gui/model/event_tree.h"
 #include "gui/model/live_state.h"
@@ -37,14 +33,6 @@
 #include "gui/view/timeline_view.h"
 
 namespace kevt::gui {
-
-namespace {
-
-QString lastMistake(const QString& error_log) {
-  return error_log.section(QStringLiteral("error:"), -1).section(QLatin1Char('\n'), 0, 0).trimmed();
-}
-
-}  // namespace
 
 void MainWindow::connectLive() {
   connect(target_.get(), &TargetProcess::mounted, this, &MainWindow::openDirectory);
@@ -117,39 +105,6 @@ void MainWindow::askAttach() {
   if (dialog.exec() != QDialog::Accepted || dialog.chosen().isEmpty()) return;
   if (const proc::ProcessChoice choice = dialog.choice(); !choice.empty()) return attachTo(choice);
   attachTo(dialog.chosen());
-}
-
-LatencyDialog* MainWindow::askLatency() {
-  if (!service_->isRunning()) return nullptr;
-  const ShownEvent& shown = events_->shown();
-  auto* dialog = new LatencyDialog(*service_, tree_->names(), shown.system + QLatin1Char(':') + shown.name, this);
-  dialog->setAttribute(Qt::WA_DeleteOnClose);
-  connect(dialog, &LatencyDialog::applyWanted, this, [this, dialog = QPointer(dialog)](const LatencyEvent& latency) {
-    makeLatency(latency, [dialog](const QString& error) {
-      if (dialog) dialog->takeResult(error);
-    });
-  });
-  dialog->open();
-  return dialog;
-}
-
-// One undo step for all files, or none: where a file refuses, what was written before it is taken back.
-void MainWindow::makeLatency(const LatencyEvent& latency, std::function<void(const QString& error)> done) {
-  service_->write(writesOf(latency), [this, latency, done = std::move(done)](const std::vector<FileWrite>& made) {
-    const auto refused = std::ranges::find_if(made, [](const FileWrite& one) { return !one.error.isEmpty(); });
-    if (refused != made.end()) {
-      service_->read(QStringLiteral("error_log"), [this, done, one = *refused](bool is_there, const QString& log) {
-        const bool says_why = is_there && log != error_log_;
-        done(one.path + QStringLiteral(": ") + (says_why ? lastMistake(log) : one.error));
-      });
-      return service_->write(writesBack(latency, static_cast<std::size_t>(refused - made.begin())), {});
-    }
-    probes_->undoStack().push(new WriteCommand(*service_, writesOf(latency), writesBack(latency, made.size()),
-                                               tr("latency %1").arg(latency.name), {}, WriteCommand::Made::Already));
-    wanted_event_ = latency.name;
-    service_->refresh();
-    done({});
-  });
 }
 
 void MainWindow::attachTo(const proc::ProcessChoice& choice, Start start) {

@@ -30,7 +30,7 @@ bool isKey(const record::Field& field) {
   return field.kind == record::FieldKind::Number && !field.is_float && field.item_bytes > 0;
 }
 
-const record::Field* fieldOf(const LatencySide& side, const QString& name) {
+const record::Field* fieldNamed(const LatencySide& side, const QString& name) {
   return side.format ? side.format->find(name.toStdString()) : nullptr;
 }
 
@@ -50,7 +50,7 @@ QStringList carried(const LatencyEvent& latency) { return QStringList(latency.en
 
 QString definitionOf(const LatencyEvent& latency) {
   QStringList fields = {QStringLiteral("u64 ") + QLatin1String(latency.field())};
-  for (const QString& name : carried(latency)) fields.append(declared(*fieldOf(latency.end, name)));
+  for (const QString& name : carried(latency)) fields.append(declared(*fieldNamed(latency.end, name)));
   return latency.name + QLatin1Char(' ') + fields.join(QStringLiteral("; "));
 }
 
@@ -111,7 +111,7 @@ QString mistakeOf(const LatencyEvent& latency) {
   if (fields.size() >= kMostFields) return QObject::tr("A synthetic event has %1 fields at most.").arg(kMostFields);
   std::set<QString> seen = {QString::fromLatin1(latency.field())};
   for (const QString& name : fields) {
-    const record::Field* field = fieldOf(end, name);
+    const record::Field* field = fieldNamed(end, name);
     const QString event = QString::fromStdString(end.format->name);
     if (!field) return QObject::tr("%1 has no field %2.").arg(event, name);
     if (!isName(name)) return QObject::tr("A field of one letter cannot be kept: %1.").arg(name);

@@ -72,6 +72,10 @@ QString triggers_of(tree::TracingDir& directory, const std::string& event) {
 
 }  // namespace
 
+QString lastMistake(const QString& error_log) {
+  return error_log.section(QStringLiteral("error:"), -1).section(QLatin1Char('\n'), 0, 0).trimmed();
+}
+
 std::string definitionsFile(tree::TracingDir& directory) {
   return directory.read("dynamic_events") ? "dynamic_events" : "kprobe_events";
 }

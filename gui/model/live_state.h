@@ -32,6 +32,8 @@ struct LiveState {
   QString clock;
 };
 
+// What the text of an error_log names last; empty: nothing.
+QString lastMistake(const QString& error_log);
 // The file to which new definitions are written.
 std::string definitionsFile(tree::TracingDir& directory);
 // Reads filters and triggers only of dynamic events and enabled events.
