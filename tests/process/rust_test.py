@@ -10,19 +10,24 @@ import unittest
 from kevtest import KEVTRACE, main
 
 RUSTC = shutil.which("rustc")
-SOURCE = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs", "rust_texts.rs")
+PROGRAMS = os.path.join(os.path.dirname(os.path.abspath(__file__)), "programs")
 
 if not RUSTC:
     print("rust_test: no Rust compiler (package rustc)")
     sys.exit(77)
 
 
-class RustTexts(unittest.TestCase):
+class RustProgram(unittest.TestCase):
+    """A program of programs/NAME.rs: `rounds` is what it prints, by line and `|`."""
+
+    NAME = ""
+
     @classmethod
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
-        cls.program = os.path.join(cls.folder.name, "rust_texts")
-        subprocess.run([RUSTC, "-g", "-O", "-o", cls.program, SOURCE], check=True, capture_output=True)
+        cls.source = os.path.join(PROGRAMS, cls.NAME + ".rs")
+        cls.program = os.path.join(cls.folder.name, cls.NAME)
+        subprocess.run([RUSTC, "-g", "-O", "-o", cls.program, cls.source], check=True, capture_output=True)
         out = subprocess.run([cls.program], capture_output=True, text=True, check=True).stdout
         cls.rounds = [line.split("|") for line in out.splitlines()]
 
@@ -34,6 +39,10 @@ class RustTexts(unittest.TestCase):
         done = subprocess.run([KEVTRACE, "run", *words, "--", self.program], capture_output=True, text=True, timeout=120)
         self.assertEqual(done.returncode, 0, done.stderr)
         return [re.findall(r'(\w+)=("[^"]*"|\S+)', line.split(") ", 1)[1]) for line in done.stdout.splitlines() if f" {event}: (" in line]
+
+
+class RustTexts(RustProgram):
+    NAME = "rust_texts"
 
     def test_by_name(self):
         self.assertEqual(len(self.rounds), 20)
@@ -61,7 +70,7 @@ class RustTexts(unittest.TestCase):
         for mangling in ("legacy", "v0"):
             with self.subTest(mangling=mangling):
                 program = os.path.join(self.folder.name, "rust_" + mangling)
-                built = subprocess.run([RUSTC, "-O", "--crate-name", "rust_texts", "-C", "symbol-mangling-version=" + mangling, "-o", program, SOURCE], capture_output=True, text=True)
+                built = subprocess.run([RUSTC, "-O", "--crate-name", "rust_texts", "-C", "symbol-mangling-version=" + mangling, "-o", program, self.source], capture_output=True, text=True)
                 if built.returncode:
                     self.skipTest(built.stderr)  # of Debian 12: v0 is not stable yet
                 done = subprocess.run([KEVTRACE, "run", "--stack", "-f", "folded", "-e", "p:s take_str", "--", program], capture_output=True, text=True, timeout=120)
@@ -89,25 +98,13 @@ class RustTexts(unittest.TestCase):
         self.assertEqual(self.records("s", "-e", "p:s take_str text=+0($arg1):string($arg2)", "--filter", 's: text ~ "*Rust*"'), [[("text", f'"{part}"')] for part in wanted])
 
 
-class RustValues(unittest.TestCase):
+class RustValues(RustProgram):
     """Floating point, what functions return, methods, and a marker, against what the program prints."""
 
-    @classmethod
-    def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.program = os.path.join(cls.folder.name, "rust_values")
-        subprocess.run([RUSTC, "-g", "-O", "-o", cls.program, SOURCE.replace("rust_texts", "rust_values")], check=True, capture_output=True)
-        out = subprocess.run([cls.program], capture_output=True, text=True, check=True).stdout
-        cls.rounds = [line.split("|") for line in out.splitlines()]
-
-    @classmethod
-    def tearDownClass(cls):
-        cls.folder.cleanup()
+    NAME = "rust_values"
 
     def records(self, event, *words):
-        done = subprocess.run([KEVTRACE, "run", *words, "--", self.program], capture_output=True, text=True, timeout=120)
-        self.assertEqual(done.returncode, 0, done.stderr)
-        return [dict(re.findall(r"(\w+)=(\S+)", line.split(") ", 1)[1])) for line in done.stdout.splitlines() if f" {event}: (" in line]
+        return [dict(one) for one in super().records(event, *words)]
 
     def columns(self, *which):
         self.assertEqual(len(self.rounds), 20)
