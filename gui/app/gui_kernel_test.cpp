@@ -6,6 +6,7 @@
 #include <QComboBox>
 #include <QFile>
 #include <QLineEdit>
+#include <QPointer>
 #include <QPushButton>
 #include <QRegularExpression>
 #include <QTemporaryDir>
@@ -178,8 +179,8 @@ TEST_F(GuiKernel, ALatencyOfTwoOfTheKernelsOwnEvents) {
   window.show();
   window.openDirectory(kDirectory, 0);
   WAIT_FOR(window.eventTree().find("sched", "sched_waking").isValid());
-  LatencyDialog* dialog = window.askLatency();
-  ASSERT_NE(dialog, nullptr);
+  const QPointer<LatencyDialog> dialog = window.askLatency();  // gone when what it asked for is written
+  ASSERT_TRUE(dialog);
   dialog->event(LatencyDialog::Begin).setCurrentText("sched:sched_waking");
   dialog->event(LatencyDialog::End).setCurrentText("sched:sched_switch");
   const auto choose = [&](LatencyDialog::Side side, const char* key) {
@@ -192,7 +193,7 @@ TEST_F(GuiKernel, ALatencyOfTwoOfTheKernelsOwnEvents) {
   dialog->kept().setText("next_prio");
   ASSERT_TRUE(dialog->applyButton().isEnabled()) << qPrintable(dialog->verdict());
   QTest::mouseClick(&dialog->applyButton(), Qt::LeftButton);
-  WAIT_FOR(window.events().shown().name == "wakeup" || dialog->verdict().contains("synthetic"));
+  WAIT_FOR(window.events().shown().name == "wakeup" || (dialog && dialog->verdict().contains("synthetic")));
   EXPECT_TRUE(read("synthetic_events").contains("wakeup\tu64 us; pid_t next_pid; int next_prio"))
       << read("synthetic_events").constData() << read("error_log").constData();
   const auto hits = [] {

@@ -5,6 +5,7 @@
 // page and pictures; ctest runs this program a second time at twice the size (QT_SCALE_FACTOR=2).
 #include <QAbstractButton>
 #include <QAction>
+#include <QComboBox>
 #include <QDir>
 #include <QDockWidget>
 #include <QFile>
@@ -27,6 +28,7 @@
 #include "gui/app/filter_bar.h"
 #include "gui/app/flame_panel.h"
 #include "gui/app/histogram_panel.h"
+#include "gui/app/latency_dialog.h"
 #include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/measure_panel.h"
@@ -245,6 +247,16 @@ void GuiTour::live() {
       "The trigger `hist` counts at the hit, without records. Bars show all hits, the map when they came; a click on a "
       "bar makes the filter of its values.");
   alsoDarkAndLarge(window, "histogram");
+  LatencyDialog* latency = window.askLatency();
+  ASSERT_NE(latency, nullptr);
+  latency->event(LatencyDialog::Begin).setCurrentText("kprobes:opened");
+  latency->event(LatencyDialog::End).setCurrentText("kprobes:wrote");
+  WAIT_FOR(latency->applyButton().isEnabled());
+  stop(*latency, "latency", "From one event to another",
+       "*Latency …* makes an event of the time between two others, paired by a key: here by thread, from each open to "
+       "the "
+       "next write. The form shows the files before they are written; one undo takes all back.");
+  latency->close();
   window.target().stop();
   WAIT_FOR(window.document().state() == TraceDocument::State::Loaded);
 }
