@@ -167,7 +167,7 @@ void LatencyDialog::offerKeys() {
   if (begin.format) refill(*begin.key, keysOf(*begin.format));
   if (begin.format && end.format) {
     refill(*end.key, keysLike(*end.format, *begin.format, begin.key->currentText()));
-    // A field of the same name is meant, unless another one was chosen.
+    // A field of the same name is meant; another one is chosen behind it.
     const int same = end.key->findText(begin.key->currentText());
     if (same >= 0) end.key->setCurrentIndex(same);
   }

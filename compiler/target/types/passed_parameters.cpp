@@ -9,7 +9,7 @@
 #include <dwarf.h>
 
 #include <algorithm>
-#include <cstring>
+#include <initializer_list>
 #include <string_view>
 
 #include "compiler/target/target_env.h"
