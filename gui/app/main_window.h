@@ -255,7 +255,6 @@ class MainWindow : public QMainWindow {
   bool keeps_newest_ = false, overwrote_ = false;  // the flight recorder is on; the option before it
   bool applies_ = false;                           // Apply is to be done once possible
   int pid_ = 0;
-  QString error_log_;     // as it was read last
   QString wanted_event_;  // a synthetic event that is selected when it is there
   QElapsedTimer since_saved_;
   JobQueue jobs_;

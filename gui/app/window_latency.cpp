@@ -2,6 +2,7 @@
 #include <QPointer>
 #include <QUndoStack>
 #include <algorithm>
+#include <utility>
 
 #include "gui/app/events_panel.h"
 #include "gui/app/latency_dialog.h"
@@ -28,22 +29,25 @@ LatencyDialog* MainWindow::askLatency() {
   return dialog;
 }
 
-// One undo step for all files, or none: where a file refuses, what was written before it is taken back.
+// One undo step for all files, or none: where a file refuses, what was written before it is taken back. The error_log
+// is read before and behind, since only what it has got meanwhile says why.
 void MainWindow::makeLatency(const LatencyEvent& latency, std::function<void(const QString& error)> done) {
-  service_->write(writesOf(latency), [this, latency, done = std::move(done)](const std::vector<FileWrite>& made) {
-    const auto refused = std::ranges::find_if(made, [](const FileWrite& one) { return !one.error.isEmpty(); });
-    if (refused != made.end()) {
-      service_->read(QStringLiteral("error_log"), [this, done, one = *refused](bool is_there, const QString& log) {
-        const bool says_why = is_there && log != error_log_;
-        done(one.path + QStringLiteral(": ") + (says_why ? lastMistake(log) : one.error));
-      });
-      return service_->write(writesBack(latency, static_cast<std::size_t>(refused - made.begin())), {});
-    }
-    probes_->undoStack().push(new WriteCommand(*service_, writesOf(latency), writesBack(latency, made.size()),
-                                               tr("latency %1").arg(latency.name), {}, WriteCommand::Made::Already));
-    wanted_event_ = latency.name;
-    service_->refresh();
-    done({});
+  const QString log = QStringLiteral("error_log");
+  service_->read(log, [this, log, latency, done = std::move(done)](bool, const QString& before) {
+    service_->write(writesOf(latency), [this, log, latency, done, before](const std::vector<FileWrite>& made) {
+      const auto refused = std::ranges::find_if(made, [](const FileWrite& one) { return !one.error.isEmpty(); });
+      if (refused != made.end()) {
+        service_->read(log, [done, before, one = *refused](bool is_there, const QString& now) {
+          done(one.path + QStringLiteral(": ") + (is_there && now != before ? lastMistake(now) : one.error));
+        });
+        return service_->write(writesBack(latency, static_cast<std::size_t>(refused - made.begin())), {});
+      }
+      probes_->undoStack().push(new WriteCommand(*service_, writesOf(latency), writesBack(latency, made.size()),
+                                                 tr("latency %1").arg(latency.name), {}, WriteCommand::Made::Already));
+      wanted_event_ = latency.name;
+      service_->refresh();
+      done({});
+    });
   });
 }
 

@@ -234,8 +234,8 @@ void MainWindow::takeState(const LiveState& state) {
                                state.clock));
   autosave();
   was_tracing_ = state.is_tracing;
-  error_log_ = state.error_log;
-  problems_->set(tr("error_log"), lastMistake(error_log_), tr("the last mistake the directory's own parser found"));
+  problems_->set(tr("error_log"), lastMistake(state.error_log),
+                 tr("the last mistake the directory's own parser found"));
   QStringList missed;
   for (const LiveEvent& event : state.events)
     if (event.missed) missed.append(QStringLiteral("%1: %2").arg(event.name, grouped(event.missed)));

@@ -102,7 +102,7 @@ QString planText(const std::vector<PlanStep>& plan) {
         out.append(QStringLiteral("= ") + step.present);
         break;
       case PlanStep::Kind::Foreign:
-        out.append(QStringLiteral(". ") + step.present + QStringLiteral("   (not of this text: left alone)"));
+        out.append(QStringLiteral(". ") + step.present + QStringLiteral("   (not from this editor: left alone)"));
         break;
       case PlanStep::Kind::Conflict:
         out.append(QStringLiteral("! ") + step.wanted + QStringLiteral("\n  another tool has made ") + step.present);

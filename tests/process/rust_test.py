@@ -117,15 +117,13 @@ class RustValues(RustProgram):
                 self.assertEqual([(one["base"], one["rate"]) for one in records], self.columns(0, 1))
 
     def test_returned_values(self):
-        found = {}
         for event, definition, column in (("c", "r:c cost v=$retval:f64", 2), ("f", "r:f rounded v=$retval:f32", 3),
                                           ("n", "r:n scaled v=$retval:s64", 5), ("e", "r:e is_even v=$retval:u8", 6)):
             records = self.records(event, "-e", definition)
-            found[event] = [(one["v"],) for one in records]
             wanted = self.columns(column)
             if event == "e":
                 wanted = [("1" if value == "true" else "0",) for (value,) in wanted]
-            self.assertEqual(found[event], wanted, definition)
+            self.assertEqual([(one["v"],) for one in records], wanted, definition)
 
     def test_a_method_by_the_name_of_the_source(self):
         """LLVM may remove `self`, whose one factor it knows: then its registers are not those of the ABI, which is refused
@@ -150,6 +148,7 @@ class RustValues(RustProgram):
         self.assertRegex(listed, r"^shelf:sold  1 place  8@%\w+ -4@%\w+\n$")
         records = self.records("s", "-e", f"p:s {self.program}:shelf:sold units=$arg1:u64 change=$arg2")
         self.assertEqual([(one["units"], one["change"]) for one in records], self.columns(8, 4))
+
 
 if __name__ == "__main__":
     main()

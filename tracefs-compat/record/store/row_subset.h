@@ -57,6 +57,7 @@ class RowSubset {
 
  private:
   void append(std::shared_ptr<const Part> part);
+
   std::uint64_t choice_;  // the same only in what was continued from one object
   std::vector<std::shared_ptr<const Part>> parts_;
   std::vector<Row> first_rows_;      // of each part

@@ -24,8 +24,8 @@ inline constexpr std::uint32_t kChunkPayload = 16 << 20;  // bytes of records af
 inline constexpr std::uint32_t kMaxStoredBytes = 4095;    // of one record; longer ones are cut
 inline constexpr std::uint32_t kMaxDepth = 15;            // deeper slices are drawn at this depth
 
-// Which chunk has the row, `first_rows` being theirs, ascending; a row behind the last chunk is the last one's. Chunks
-// are full as a rule, so the row's number tells its chunk; it is never an earlier one.
+// Which chunk has the row, `first_rows` being theirs (one at least), ascending; a row behind the last chunk is the last
+// one's. Chunks are full as a rule, so the row's number tells its chunk; it is never an earlier one.
 inline std::size_t chunk_with(std::span<const Row> first_rows, Row row) {
   const std::size_t guess = std::min<std::size_t>(row / kChunkRows, first_rows.size() - 1);
   if (guess + 1 == first_rows.size() || row < first_rows[guess + 1]) return guess;
