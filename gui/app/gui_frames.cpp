@@ -237,6 +237,7 @@ int measure(TimedApplication& app, const QString& path) {
     frame(timeline, zoom);
   }
   zoom.print("zoom in and out", "frames");
+  window.settle();  // what was asked of the range that was zoomed to
   filters(window);
   searches(window);
   authoring();

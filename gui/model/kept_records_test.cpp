@@ -2,11 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <QTest>
+#include <algorithm>
+#include <random>
 
 #include "gui/model/event_rows.h"
 #include "gui/model/lanes.h"
 #include "gui/model/model_testing.h"
 #include "gui/model/trace_document.h"
+#include "gui/model/trace_filter.h"
 #include "tracefs-compat/record/store/store_field.h"
 
 namespace kevt::gui {
@@ -131,6 +134,45 @@ TEST_F(GuiKept, RowsCanBeAskedForWhileAFilterGoes) {
   ASSERT_TRUE(filter(QString()));
   EXPECT_EQ(asked, (std::vector<record::Row>{17}));
   EXPECT_EQ(rows_.rowAt(5), 5u);
+}
+
+// Chunks are filtered block by block and event by event; a single record is asked for itself. Records of different
+// lengths, of two events in turn, in more than one chunk.
+TEST_F(GuiKept, OfManyRecordsTheSameAreLeftAsOneByOne) {
+  std::string text = kFormat;
+  text.replace(text.find("open"), 4, "wait").replace(text.find("1700"), 4, "1701");
+  const record::EventFormat other = *record::parse_format("kprobes", text);
+  std::mt19937_64 random(3);
+  record::StoreBuilder builder;
+  for (int i = 0; i < 90'000; ++i) {
+    std::vector<std::uint8_t> bytes(18 + random() % 8);  // of some the count is cut
+    const auto pid = static_cast<std::int32_t>(7 + random() % 5), count = static_cast<std::int32_t>(random() % 1000);
+    std::memcpy(bytes.data() + 4, &pid, 4);
+    std::memcpy(bytes.data() + 16, &count, std::min<std::size_t>(4, bytes.size() - 16));
+    builder.add({.event = random() % 3 ? &format_ : &other,
+                 .time_ns = 1000u + static_cast<std::uint64_t>(i) * 100,
+                 .cpu = static_cast<std::uint32_t>(random() % 4),
+                 .pid = pid,
+                 .comm = pid == 8 ? "prog" : "other",
+                 .bytes = bytes});
+  }
+  document_.showLive(builder.view(), nullptr);
+  for (const char* filter_text :
+       {"count > 900", "wait: count < 500 && common_pid != 8", "open: CPU == 2 || !(count & 3)", "COMM ~ \"pro*\"",
+        "common_pid >= 0", "wait: count == 7 && COMM == \"prog\"", "open:", "count > 100000"}) {
+    ASSERT_TRUE(filter(QString::fromLatin1(filter_text))) << filter_text;
+    FilterMistake mistake;
+    const auto alone = TraceFilter::compile(QString::fromLatin1(filter_text), document_.view().names(), mistake);
+    ASSERT_TRUE(alone);
+    int kept = 0;
+    for (record::Row row = 0; row < document_.view().rows(); ++row) {
+      const bool is_kept = alone->keeps(document_.view(), row);
+      ASSERT_EQ(rows_.kept()->contains(row), is_kept) << filter_text << ", record " << row;
+      kept += is_kept ? 1 : 0;
+    }
+    EXPECT_EQ(rows_.rowCount(), kept) << filter_text;
+    EXPECT_EQ(kept == 0, std::string_view(filter_text) == "count > 100000") << filter_text;
+  }
 }
 
 }  // namespace

@@ -35,7 +35,7 @@ std::uint64_t widened(Number number) {
 
 // holds(NUMBER) of the field at `offset`.
 template <class Number, class Holds>
-RowBits of_field(const RecordBatch& batch, std::uint32_t offset, std::uint16_t least_size, Holds holds) {
+RowBits of_field(const RecordBatch& batch, std::uint32_t offset, Holds holds) {
   const std::uint8_t* const fields = batch.payload.data() + offset;
   const std::uint64_t end = std::uint64_t{offset} + sizeof(Number);
   const auto read = [&](std::size_t i) {
@@ -43,25 +43,21 @@ RowBits of_field(const RecordBatch& batch, std::uint32_t offset, std::uint16_t l
     std::memcpy(&number, fields + batch.begins[i], sizeof number);
     return widened(number);
   };
-  if (end <= least_size) return bits_of(batch.begins.size(), [&](std::size_t i) { return holds(read(i)); });
+  if (end <= batch.least_size) return bits_of(batch.begins.size(), [&](std::size_t i) { return holds(read(i)); });
   return bits_of(batch.begins.size(), [&](std::size_t i) { return holds(end <= batch.sizes[i] ? read(i) : 0); });
 }
 
 template <class Holds>
-RowBits of_fields(const RecordBatch& batch, std::uint32_t offset, std::uint8_t bytes, bool is_signed,
-                  std::uint16_t least_size, Holds holds) {
+RowBits of_fields(const RecordBatch& batch, std::uint32_t offset, std::uint8_t bytes, bool is_signed, Holds holds) {
   switch (bytes) {
     case 1:
-      return is_signed ? of_field<std::int8_t>(batch, offset, least_size, holds)
-                       : of_field<std::uint8_t>(batch, offset, least_size, holds);
+      return is_signed ? of_field<std::int8_t>(batch, offset, holds) : of_field<std::uint8_t>(batch, offset, holds);
     case 2:
-      return is_signed ? of_field<std::int16_t>(batch, offset, least_size, holds)
-                       : of_field<std::uint16_t>(batch, offset, least_size, holds);
+      return is_signed ? of_field<std::int16_t>(batch, offset, holds) : of_field<std::uint16_t>(batch, offset, holds);
     case 4:
-      return is_signed ? of_field<std::int32_t>(batch, offset, least_size, holds)
-                       : of_field<std::uint32_t>(batch, offset, least_size, holds);
+      return is_signed ? of_field<std::int32_t>(batch, offset, holds) : of_field<std::uint32_t>(batch, offset, holds);
     default:
-      return of_field<std::uint64_t>(batch, offset, least_size, holds);
+      return of_field<std::uint64_t>(batch, offset, holds);
   }
 }
 
@@ -132,7 +128,7 @@ bool IntegerFilter::asks_for(model::FilterOperand source) const {
       nodes_, [&](const Node& one) { return one.node == model::FilterNode::Predicate && one.test.source == source; });
 }
 
-RowBits IntegerFilter::holds(const Test& test, const RecordBatch& batch, std::uint16_t least_size) {
+RowBits IntegerFilter::holds(const Test& test, const RecordBatch& batch) {
   const auto numbers_that = [&](auto holds) {
     if (test.source == model::FilterOperand::CommonPid)
       return bits_of(batch.pids.size(), [&](std::size_t i) {
@@ -140,7 +136,7 @@ RowBits IntegerFilter::holds(const Test& test, const RecordBatch& batch, std::ui
       });
     if (test.source == model::FilterOperand::Cpu)
       return bits_of(batch.cpus.size(), [&](std::size_t i) { return holds(std::uint64_t{batch.cpus[i]}); });
-    return of_fields(batch, test.offset, test.bytes, test.is_signed, least_size, holds);
+    return of_fields(batch, test.offset, test.bytes, test.is_signed, holds);
   };
   if (test.is_mask) return numbers_that([mask = test.low](std::uint64_t number) { return (number & mask) != 0; });
   const std::uint64_t sign = test.is_signed ? kSignBit : 0, low = test.low, span = test.span;
@@ -149,8 +145,6 @@ RowBits IntegerFilter::holds(const Test& test, const RecordBatch& batch, std::ui
 }
 
 RowBits IntegerFilter::holds(const RecordBatch& batch) const {
-  const auto least = std::ranges::min_element(batch.sizes);
-  const std::uint16_t least_size = least == batch.sizes.end() ? 0 : *least;
   std::vector<RowBits> stack;
   const auto combine = [&](std::uint32_t children, auto operation) {
     for (; children > 1; --children) {
@@ -162,7 +156,7 @@ RowBits IntegerFilter::holds(const RecordBatch& batch) const {
   for (const Node& node : nodes_) {
     switch (node.node) {
       case model::FilterNode::Predicate:
-        stack.push_back(holds(node.test, batch, least_size));
+        stack.push_back(holds(node.test, batch));
         break;
       case model::FilterNode::Not: {
         const auto records = batch.begins.size();

@@ -18,6 +18,7 @@ struct RecordBatch {
   std::span<const std::uint8_t> payload;
   std::vector<std::uint32_t> begins;  // where a record's bytes begin in the payload
   std::vector<std::uint16_t> sizes;   // how many they are; they lie in the payload
+  std::uint16_t least_size = 0;       // none is less
   std::vector<std::int32_t> pids;
   std::vector<std::uint32_t> cpus;
 };
@@ -48,7 +49,7 @@ class IntegerFilter {
   };
 
   static std::optional<Test> test_of(const model::FilterPredicate& predicate, const EventFormat& event);
-  static RowBits holds(const Test& test, const RecordBatch& batch, std::uint16_t least_size);
+  static RowBits holds(const Test& test, const RecordBatch& batch);
   bool add(const model::FilterExpr& filter, const EventFormat& event);
 
   std::vector<Node> nodes_;

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 #include <random>
@@ -71,6 +72,7 @@ TEST(IntegerFilters, AgreeWithThePlainWay) {
       payload.insert(payload.end(), bytes.begin(), bytes.end());
     }
     batch.payload = payload;
+    if (records > 0) batch.least_size = *std::ranges::min_element(batch.sizes);
     const RowBits kept = fast->holds(batch);
     std::size_t held = 0;
     for (std::uint32_t j = 0; j < records; ++j) {

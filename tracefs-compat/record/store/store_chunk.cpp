@@ -62,12 +62,17 @@ void StoreChunk::lay_out(std::shared_ptr<std::byte> in) {
 
 std::vector<std::uint32_t> StoreChunk::payload_begins() const {
   std::vector<std::uint32_t> begins(rows());
-  std::uint32_t sum = 0;
-  for (std::uint32_t row = 0; row < rows(); ++row) {
-    begins[row] = sum;
-    sum += size_depth[row] & kMaxStoredBytes;
-  }
+  payload_begins(0, begins);
   return begins;
+}
+
+void StoreChunk::payload_begins(std::uint32_t first, std::span<std::uint32_t> begins) const {
+  if (begins.empty()) return;
+  std::uint32_t sum = payload_at[first / 64];
+  for (std::size_t i = 0; i < begins.size(); ++i) {
+    begins[i] = sum;
+    sum += size_depth[first + i] & kMaxStoredBytes;
+  }
 }
 
 std::span<const std::uint8_t> StoreChunk::bytes(std::uint32_t row) const {
