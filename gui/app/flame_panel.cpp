@@ -5,9 +5,11 @@
 #include <QCheckBox>
 #include <QComboBox>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QHBoxLayout>
 #include <QLabel>
 #include <QLineEdit>
+#include <QMenu>
 #include <QMessageBox>
 #include <QScrollArea>
 #include <QToolButton>
@@ -16,6 +18,8 @@
 #include "gui/model/trace_document.h"
 #include "gui/view/flame_view.h"
 #include "gui/view/timeline_view.h"
+#include "tracefs-compat/fleet/fleet_reader.h"
+#include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/formats/flame_graph.h"
 #include "tracefs-compat/record/output_file.h"
 #include "tracefs-compat/record/print/trace_line.h"
@@ -66,7 +70,7 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
       head_(new QLabel(this)),
       graph_(new FlameView(this)),
       watch_(new RangeWatch(document, timeline, *this, [this] { return busy_ || making_; })),
-      jobs_(this, 1) {
+      jobs_(this, 2) {
   auto* layout = new QVBoxLayout(this);
   layout->setContentsMargins(4, 4, 4, 4);
   auto* bar = new QHBoxLayout;
@@ -76,7 +80,12 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
   compare_->setText(tr("Compare"));
   compare_->setCheckable(true);
   compare_->setToolTip(
-      tr("keep this graph: what is selected next is shown beside it, heavier in red, lighter in blue"));
+      tr("keep this graph: what is selected next is shown beside it, heavier in red, lighter in blue; "
+         "or choose another recording"));
+  compare_->setPopupMode(QToolButton::MenuButtonPopup);
+  auto* compares = new QMenu(compare_);
+  connect(compares->addAction(tr("With another recording…")), &QAction::triggered, this, &FlamePanel::askOther);
+  compare_->setMenu(compares);
   weight_->setAccessibleName(tr("Weight"));
   weight_->setToolTip(tr("what a box is as wide as"));
   weight_->setSizeAdjustPolicy(QComboBox::AdjustToContents);
@@ -102,9 +111,13 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
     compare_->setChecked(false);
   });
   connect(weight_, &QComboBox::activated, watch_, &RangeWatch::lookAgain);
+  connect(weight_, &QComboBox::activated, this, &FlamePanel::readOther);
   connect(bottom_up_, &QCheckBox::toggled, this, &FlamePanel::showTree);
   connect(compare_, &QToolButton::toggled, this, [this](bool on) {
-    before_ = on ? now_ : nullptr;
+    if (on)
+      before_ = now_;
+    else
+      compareWithNothing();
     showTree();
   });
   connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
@@ -118,9 +131,10 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
 FlamePanel::~FlamePanel() {
   if (busy_) *busy_ = true;
   if (making_) *making_ = true;
+  if (reading_) *reading_ = true;
 }
 
-bool FlamePanel::isBusy() const { return isVisible() && (busy_ || making_ || watch_->isWaiting()); }
+bool FlamePanel::isBusy() const { return isVisible() && (busy_ || making_ || reading_ || watch_->isWaiting()); }
 
 void FlamePanel::showEvent(QShowEvent* event) {
   QWidget::showEvent(event);
@@ -165,17 +179,17 @@ void FlamePanel::start() {
   fillWeights();
   const record::StoreView view = document_.view();
   busy_ = jobs_.start(
-      [view, wanted = watch_->wanted(), kept = watch_->kept(), metadata = document_.metadata(),
-       request = request()](const std::atomic<bool>& cancelled) {
+      [view, wanted = watch_->wanted(), kept = watch_->kept(), metadata = document_.metadata(), request = request(),
+       weight = weight_->currentData().toString()](const std::atomic<bool>& cancelled) {
         const auto& range = wanted.range;
         record::FoldedPaths paths(*metadata, request);
-        if (view.empty()) return Folded{paths.folded(), RangeWatch::Extent::Whole};
+        if (view.empty()) return Folded{paths.folded(), RangeWatch::Extent::Whole, weight};
         const record::Row first = range ? view.lower_bound(range->first) : 0;
         const record::Row last = range ? view.lower_bound(range->second + 1) : view.rows();
         KeptStacks stacks(view, kept.get());
         for (record::Row row = first; row < last && (row % 1024 != 0 || !cancelled); ++row)
           if (stacks.keeps(row)) paths.add(view.typed(row));
-        return Folded{paths.folded(), wanted.extent};
+        return Folded{paths.folded(), wanted.extent, weight};
       },
       [this](Folded folded) {
         busy_.reset();
@@ -184,15 +198,64 @@ void FlamePanel::start() {
       });
 }
 
+void FlamePanel::compareWithNothing() {
+  if (reading_) *reading_ = true;
+  reading_.reset();
+  before_.reset();
+  other_.clear();
+  const QSignalBlocker blocker(compare_);
+  compare_->setChecked(false);
+}
+
+void FlamePanel::compareWith(const QString& path) {
+  compareWithNothing();
+  other_ = path;
+  const QSignalBlocker blocker(compare_);
+  compare_->setChecked(true);
+  readOther();
+}
+
+// Anew when another weight is chosen.
+void FlamePanel::readOther() {
+  if (other_.isEmpty()) return;
+  before_.reset();
+  if (reading_) *reading_ = true;
+  reading_ = jobs_.start(
+      [path = other_.toStdString(), request = request(),
+       weight = weight_->currentData().toString()](const std::atomic<bool>& cancelled) -> Result<Other> {
+        const auto reader = KEVT_TRY(fleet::open_recording(path));
+        if (request.by == record::FoldRequest::By::Value && !record::is_known(request.value, reader->metadata()))
+          return std::unexpected(Error("no event of the recording has this field"));
+        record::FoldedPaths paths(reader->metadata(), request);
+        record::TypedRecord record;
+        for (std::uint64_t i = 0; (i % 1024 != 0 || !cancelled) && reader->next(record); ++i) paths.add(record);
+        const auto& problems = reader->problems();
+        return Other{{paths.folded(), RangeWatch::Extent::Whole, weight}, problems.empty() ? "" : problems.front()};
+      },
+      [this](Result<Other> other) {
+        reading_.reset();
+        const std::string problem = other ? other->problem : other.error().message();
+        if (!problem.empty()) Q_EMIT notWhole(other_ + QLatin1String(": ") + QString::fromStdString(problem));
+        if (other)
+          before_ = std::make_shared<const Folded>(std::move(other->folded));
+        else
+          compareWithNothing();
+        showTree();
+      });
+}
+
 // In a worker, too: a tree may have a million nodes.
 void FlamePanel::showTree() {
   if (!now_) return;
+  if (!other_.isEmpty() && before_ && before_->weight != now_->weight) return;  // this one is still to come
   const bool compares_others = before_ && before_->paths.counts != now_->paths.counts && !now_->paths.weights.empty() &&
                                !before_->paths.weights.empty();
   if (compares_others) {  // a number of stacks with nanoseconds
-    before_.reset();
-    const QSignalBlocker blocker(compare_);
-    compare_->setChecked(false);
+    if (!other_.isEmpty())
+      Q_EMIT notWhole(
+          tr("%1 weighs %2, this one %3: choose a weight that both have")
+              .arg(other_, QString::fromStdString(before_->paths.counts), QString::fromStdString(now_->paths.counts)));
+    compareWithNothing();
   }
   if (making_) *making_ = true;
   making_ = jobs_.start(
@@ -223,7 +286,10 @@ QString FlamePanel::head() const {
                      .arg(extent)
                      .arg(tree->nodes().front().weight)
                      .arg(QString::fromStdString(std::string(tree->counts())));
-  if (tree->compares()) text += tr(", %1 before").arg(tree->nodes().front().before);
+  if (tree->compares() && other_.isEmpty())
+    text += tr(", %1 before").arg(tree->nodes().front().before);
+  else if (tree->compares())
+    text += tr(", %1 in the whole of %2").arg(tree->nodes().front().before).arg(QFileInfo(other_).fileName());
   if (!search_->text().isEmpty()) text += tr("; found %1 %").arg(100 * graph_->foundPart(), 0, 'f', 1);
   return text;
 }
@@ -253,6 +319,12 @@ void FlamePanel::askSave() {
   if (path.isEmpty()) return;
   if (const auto done = save(path); !done)
     QMessageBox::warning(this, tr("kevtrace"), QString::fromStdString(done.error().message()));
+}
+
+void FlamePanel::askOther() {
+  const QString path = QFileDialog::getOpenFileName(this, tr("Compare the flame graph with another recording"), {},
+                                                    tr("Recordings (*.dat);;All files (*)"));
+  if (!path.isEmpty()) compareWith(path);
 }
 
 }  // namespace kevt::gui

@@ -1,5 +1,5 @@
 // FlamePanel: the flame graph of the selected range, or of the whole trace, of what the filter leaves; by hits, time or
-// a field; beside another one that was kept.
+// a field; beside another one that was kept, or beside another recording's.
 #pragma once
 
 #include <QWidget>
@@ -37,8 +37,14 @@ class FlamePanel : public QWidget {
   bool isBusy() const;
   // What the filter leaves is shown; nullptr: everything is.
   void setKept(std::shared_ptr<const record::RowSubset> kept);
+  // Beside the whole of another recording, which is read to its end: a file, or an address of a fleet (fleet_reader.h).
+  void compareWith(const QString& path);
   // As the file's ending says: .svg, .folded, .json, else the tree as text.
   Result<void> save(const QString& path) const;
+
+ Q_SIGNALS:
+  // Why another recording is not beside this one, or not all of it.
+  void notWhole(const QString& why);
 
  protected:
   void showEvent(QShowEvent* event) override;
@@ -47,11 +53,19 @@ class FlamePanel : public QWidget {
   struct Folded {
     record::FoldedPaths::Folded paths;
     RangeWatch::Extent extent = RangeWatch::Extent::Whole;
+    QString weight;  // that was chosen
+  };
+  struct Other {
+    Folded folded;
+    std::string problem;  // why it is not all of the recording; or empty
   };
   void start();
   void showTree();
   void fillWeights();
+  void readOther();
+  void compareWithNothing();
   void askSave();
+  void askOther();
   record::FoldRequest request() const;
 
   TraceDocument& document_;
@@ -63,9 +77,10 @@ class FlamePanel : public QWidget {
   FlameView* graph_;
   RangeWatch* watch_;
   std::shared_ptr<const Folded> now_, before_;  // nullptr: nothing yet; nothing to compare with
+  QString other_;                               // the recording that `before_` is of; empty: it is of this one
   std::size_t known_events_ = 0;                // whose fields are among the weights
   bool is_stale_ = true;
-  Cancelled busy_, making_;  // folding, making the tree
+  Cancelled busy_, making_, reading_;  // folding, making the tree, folding the other recording
   JobQueue jobs_;
 };
 

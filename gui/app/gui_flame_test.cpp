@@ -3,9 +3,12 @@
 #include <QComboBox>
 #include <QDockWidget>
 #include <QFile>
+#include <QFileDialog>
 #include <QLineEdit>
+#include <QMenu>
 #include <QSignalSpy>
 #include <QTest>
+#include <QTimer>
 #include <QToolButton>
 #include <map>
 #include <optional>
@@ -14,6 +17,7 @@
 
 #include "gui/app/filter_bar.h"
 #include "gui/app/flame_panel.h"
+#include "gui/app/log_panels.h"
 #include "gui/app/main_window.h"
 #include "gui/app/screenshot.h"
 #include "gui/app/window_testing.h"
@@ -171,6 +175,84 @@ TEST_F(GuiFlame, WithoutStacksItIsTheTimeOfCallsAndWhatTheFilterLeaves) {
   window.settle();
   EXPECT_EQ(graph.tree()->nodes().front().weight, 0u);
   EXPECT_TRUE(saveScreenshot(window, folder_.filePath("empty.png")));
+}
+
+// By the button's menu and a file dialog; what is selected goes on being compared with the other one's whole.
+TEST_F(GuiFlame, StandsBesideAnotherRecordings) {
+  const QString before = folder_.filePath("before.dat"), now = folder_.filePath("now.dat");
+  ASSERT_TRUE(recordStacks(before)) << qPrintable(said_);
+  ASSERT_TRUE(recordStacks(now)) << qPrintable(said_);
+  const QString calls = folder_.filePath("calls.dat");
+  ASSERT_TRUE(record(calls)) << qPrintable(said_);
+  MainWindow window;
+  show(window);
+  window.openTrace(before);
+  window.settle();
+  FlamePanel& panel = window.flame();
+  FlameView& graph = panel.graph();
+  const std::uint64_t stacks = graph.tree()->nodes().front().weight;
+  window.openTrace(now);
+  window.settle();
+  const auto choose = [&](const QString& file) {
+    QTimer::singleShot(0, [&] {
+      auto* dialog = qobject_cast<QFileDialog*>(QApplication::activeModalWidget());
+      ASSERT_NE(dialog, nullptr);
+      auto* name = dialog->findChild<QLineEdit*>(QStringLiteral("fileNameEdit"));
+      ASSERT_NE(name, nullptr);
+      name->setText(file);
+      QTest::keyClick(name, Qt::Key_Return);
+    });
+    panel.compare().menu()->actions().front()->trigger();
+    window.settle();
+  };
+  choose(before);
+  ASSERT_TRUE(graph.tree()->compares());
+  EXPECT_TRUE(panel.compare().isChecked());
+  EXPECT_EQ(graph.tree()->nodes().front().before, stacks);
+  EXPECT_TRUE(panel.head().endsWith(QString(", %1 in the whole of before.dat").arg(stacks)))
+      << qPrintable(panel.head());
+  const record::StoreView& view = window.document().view();
+  window.timeline().setRange(std::pair(view.first_ns(), view.time_ns(view.rows() / 2)));
+  window.settle();
+  EXPECT_LT(graph.tree()->nodes().front().weight, stacks);
+  EXPECT_EQ(graph.tree()->nodes().front().before, stacks);
+  ASSERT_TRUE(saveScreenshot(window, folder_.filePath("flame.png")));
+
+  // Another weight is another weight of both.
+  const auto weigh = [&](const char* by) {
+    const int at = panel.weight().findData(by);
+    ASSERT_GE(at, 0);
+    panel.weight().setCurrentIndex(at);
+    Q_EMIT panel.weight().activated(at);
+    window.settle();
+  };
+  weigh("opening.flags");
+  ASSERT_TRUE(graph.tree()->compares());
+  EXPECT_EQ(graph.tree()->counts(), "opening.flags");
+  EXPECT_GT(graph.tree()->nodes().front().before, stacks);  // each open has O_CLOEXEC
+  weigh("");
+
+  // What has other weights, is no recording or not there is not beside it, and why is said.
+  const auto refuses = [&](const QString& file, const QString& why) {
+    choose(file);
+    EXPECT_FALSE(panel.compare().isChecked());
+    EXPECT_FALSE(graph.tree()->compares());
+    EXPECT_TRUE(window.problems().has(file + why));
+    window.findChild<QDockWidget*>(QStringLiteral("flame"))->raise();
+  };
+  refuses(calls, " weighs ns, this one stacks: choose a weight that both have");
+  QFile none(folder_.filePath("none.dat"));
+  ASSERT_TRUE(none.open(QIODevice::WriteOnly));
+  none.write("no recording");
+  none.close();
+  refuses(none.fileName(), ": ");
+
+  // The button takes it away.
+  choose(before);
+  ASSERT_TRUE(graph.tree()->compares());
+  panel.compare().click();
+  window.settle();
+  EXPECT_FALSE(graph.tree()->compares());
 }
 
 TEST_F(GuiFlame, TwoRecordingsAreComparedAsAPage) {

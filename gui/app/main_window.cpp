@@ -158,6 +158,8 @@ void MainWindow::makeDocks() {
   events_ = new EventsPanel({*service_, *compiler_, *tree_, *document_, probes_->undoStack()});
   measure_ = new MeasurePanel(*document_, *timeline_);
   flame_ = new FlamePanel(*document_, *timeline_);
+  connect(flame_, &FlamePanel::notWhole, this,
+          [this](const QString& why) { report(std::unexpected(Error(why.toStdString()))); });
   histograms_ = new HistogramPanel(*service_, *document_);
   problems_ = new ProblemsPanel;
   files_ = new FilesPanel;
