@@ -6,6 +6,7 @@
 #include "tracefs-compat/record/print/line_search.h"
 
 #include <algorithm>
+#include <array>
 #include <cstring>
 
 namespace kevt::record {
@@ -14,8 +15,10 @@ namespace {
 constexpr std::size_t kLongest = 64;
 constexpr std::size_t kMostAlignments = 200, kMostSteps = 20'000;  // beyond them lines are made
 constexpr std::string_view kDigits = "-0123456789", kHexDigits = "0123456789abcdefABCDEF", kTime = " .0123456789",
-                           kCpu = " []0123456789",
-                           kFlags = ".#0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ";
+                           kCpu = " []0123456789";
+// Of each of the five characters of flags, as layout::line_prefix() has them; large and small letters alike.
+constexpr std::array<std::string_view, 5> kFlags = {"DdBbXx.", "NnPp.", "HhZzSs.", "0123456789ABCDEFabcdef.",
+                                                    "0123456789ABCDEFabcdef."};
 
 char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
@@ -47,8 +50,13 @@ bool is_ascii(std::string_view text) {
 }
 
 bool may_have(const LineSearch::Part& part, std::string_view text) {
-  return text.size() <= part.most &&
-         (part.letters.empty() || text.find_first_not_of(part.letters) == std::string_view::npos);
+  if (text.size() > part.most) return false;
+  if (part.at.empty()) return part.letters.empty() || text.find_first_not_of(part.letters) == std::string_view::npos;
+  for (std::size_t from = 0; from + text.size() <= part.at.size(); ++from)
+    if (std::ranges::equal(text, part.at.subspan(from, text.size()),
+                           [](char c, std::string_view all) { return all.contains(c); }))
+      return true;
+  return false;
 }
 
 LineSearch::Answer answer(bool holds) { return holds ? LineSearch::Answer::Yes : LineSearch::Answer::No; }
@@ -91,7 +99,7 @@ void LineSearch::add_constant(std::string_view text, Plan& plan) const {
 void LineSearch::add_parts(const EventFormat& event, Plan& plan) const {
   plan.parts.push_back({.kind = PartKind::Task, .least = 24});                 // "            bash-4711   "
   plan.parts.push_back({.kind = PartKind::Cpu, .letters = kCpu, .least = 7});  // " [000] "
-  plan.parts.push_back({.kind = PartKind::Flags, .letters = kFlags, .least = 5, .most = 5});
+  plan.parts.push_back({.kind = PartKind::Flags, .at = kFlags, .least = 5, .most = 5});
   plan.parts.push_back({.kind = PartKind::Time, .letters = kTime, .least = 13});  // " 84527.624472"
   add_constant(": " + event.name + ": ", plan);
   for (const PrintPiece& piece : plan.format.print->pieces()) {

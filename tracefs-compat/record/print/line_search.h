@@ -12,6 +12,7 @@
 
 #include <cstdint>
 #include <map>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,6 +33,7 @@ class LineSearch {
     const PrintPiece* piece = nullptr;              // Place, String, Integer, Other
     const Field* field = nullptr;                   // Place, String; Integer: nullptr if the piece computes
     std::string_view letters = {};                  // all that it can have; empty: any
+    std::span<const std::string_view> at = {};      // or of each of its characters; empty: any
     std::size_t least = 0, most = ~std::size_t{0};  // how many characters it has
   };
   enum class How : std::uint8_t { Has, Begins, Ends, Is };

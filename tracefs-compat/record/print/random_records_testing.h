@@ -55,7 +55,8 @@ class RandomRecords : public testing::Test {
     Made made;
     made.bytes.resize(event.fixed_size());
     store<std::uint16_t>(made.bytes, 0, static_cast<std::uint16_t>(event.id));
-    if (test::one_in(random, 4)) made.bytes[2] = static_cast<std::uint8_t>(test::below(random, 32));  // flags
+    if (test::one_in(random, 4)) made.bytes[2] = static_cast<std::uint8_t>(test::below(random, 256));  // flags
+    if (test::one_in(random, 8)) made.bytes[3] = static_cast<std::uint8_t>(test::below(random, 256));  // depths
     for (const Field& field : event.fields) {
       if (field.kind == FieldKind::DynamicText) {
         const std::string_view text = kTexts[test::below(random, std::size(kTexts))];

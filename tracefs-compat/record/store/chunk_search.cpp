@@ -40,12 +40,11 @@ class DigitTest {
         while (size >= power_) size /= 10;
         return size == number_;
       case How::Ends:
-        return size % power_ == number_;
+        return (size < power_ ? size : size % power_) == number_;  // a division costs more than all the rest
       case How::Has:
-        for (;; size /= 10) {
+        for (; size >= power_; size /= 10)
           if (size % power_ == number_) return true;
-          if (size < power_) return false;
-        }
+        return size == number_;
     }
     return false;
   }
@@ -179,10 +178,17 @@ void ChunkSearch::keep_by_place(Group& group, const Condition& condition) {
   const Symbols* last_symbols = nullptr;
   std::uint64_t last_address = 0;
   Answer last = Answer::Maybe;
+  const Field& field = *condition.part->field;
+  const bool is_plain = field.kind == FieldKind::Number && field.item_bytes == sizeof last_address;
   keep_by(group, [&](std::uint16_t row) {
     const Symbols*& symbols = of_task[group.chunk.task[row]];
     if (!symbols) symbols = &lines_.metadata().symbols_of(record(group, row).thread());
-    const std::uint64_t address = value_of(*condition.part->field, group.bytes(row)).number;
+    const auto bytes = group.bytes(row);
+    std::uint64_t address = 0;
+    if (is_plain && bytes.size() >= field.offset + sizeof address)
+      std::memcpy(&address, bytes.data() + field.offset, sizeof address);
+    else
+      address = value_of(field, bytes).number;
     if (symbols == last_symbols && address == last_address) return last;
     const auto [it, is_new] = known.try_emplace({symbols, address}, Answer::Maybe);
     if (is_new) it->second = search_.ask(group.plan, condition, record(group, row));
