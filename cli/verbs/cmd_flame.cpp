@@ -17,14 +17,6 @@
 namespace kevt::cli {
 namespace {
 
-record::FoldRequest request_of(const std::string& weight) {
-  using By = record::FoldRequest::By;
-  if (weight.empty()) return {};
-  if (weight == "hits") return {.by = By::Stacks};
-  if (weight == "time") return {.by = By::Time};
-  return {.by = By::Value, .value = record::parse_value_name(weight)};
-}
-
 std::string format_of(const FlameOptions& options) {
   if (!options.format.empty()) return options.format;
   for (const char* format : {"svg", "folded", "json"})
@@ -64,7 +56,7 @@ std::optional<std::string> mistake(const FlameOptions& options, const record::Fo
 
 int flame_recording(const FlameOptions& options, const GlobalOptions& global) {
   const Reporter report(global);
-  const record::FoldRequest request = request_of(options.weight);
+  const record::FoldRequest request = record::parse_fold_request(options.weight);
   int status = kOk;
   auto input = RecordingInput::open(options.input, report, status);
   if (!input) return status;

@@ -162,15 +162,6 @@ void FlamePanel::fillWeights() {
   weight_->setCurrentIndex(std::max(0, weight_->findData(chosen)));
 }
 
-record::FoldRequest FlamePanel::request() const {
-  using By = record::FoldRequest::By;
-  const QString chosen = weight_->currentData().toString();
-  if (chosen.isEmpty()) return {};
-  if (chosen == QLatin1String("hits")) return {.by = By::Stacks};
-  if (chosen == QLatin1String("time")) return {.by = By::Time};
-  return {.by = By::Value, .value = record::parse_value_name(chosen.toStdString())};
-}
-
 void FlamePanel::start() {
   is_stale_ = true;
   if (!isVisible() || document_.state() == TraceDocument::State::Loading) return;
@@ -179,10 +170,10 @@ void FlamePanel::start() {
   fillWeights();
   const record::StoreView view = document_.view();
   busy_ = jobs_.start(
-      [view, wanted = watch_->wanted(), kept = watch_->kept(), metadata = document_.metadata(), request = request(),
+      [view, wanted = watch_->wanted(), kept = watch_->kept(), metadata = document_.metadata(),
        weight = weight_->currentData().toString()](const std::atomic<bool>& cancelled) {
         const auto& range = wanted.range;
-        record::FoldedPaths paths(*metadata, request);
+        record::FoldedPaths paths(*metadata, record::parse_fold_request(weight.toStdString()));
         if (view.empty()) return Folded{paths.folded(), RangeWatch::Extent::Whole, weight};
         const record::Row first = range ? view.lower_bound(range->first) : 0;
         const record::Row last = range ? view.lower_bound(range->second + 1) : view.rows();
@@ -221,9 +212,10 @@ void FlamePanel::readOther() {
   before_.reset();
   if (reading_) *reading_ = true;
   reading_ = jobs_.start(
-      [path = other_.toStdString(), request = request(),
+      [path = other_.toStdString(),
        weight = weight_->currentData().toString()](const std::atomic<bool>& cancelled) -> Result<Other> {
         const auto reader = KEVT_TRY(fleet::open_recording(path));
+        const record::FoldRequest request = record::parse_fold_request(weight.toStdString());
         if (request.by == record::FoldRequest::By::Value && !record::is_known(request.value, reader->metadata()))
           return std::unexpected(Error("no event of the recording has this field"));
         record::FoldedPaths paths(reader->metadata(), request);

@@ -66,7 +66,6 @@ class FlamePanel : public QWidget {
   void compareWithNothing();
   void askSave();
   void askOther();
-  record::FoldRequest request() const;
 
   TraceDocument& document_;
   QComboBox* weight_;

@@ -151,6 +151,14 @@ std::uint64_t& FoldedPaths::calls_slot(const TypedRecord& record, const Call& ca
   return slot;
 }
 
+FoldRequest parse_fold_request(const std::string& weight) {
+  using By = FoldRequest::By;
+  if (weight.empty()) return {};
+  if (weight == "hits") return {.by = By::Stacks};
+  if (weight == "time") return {.by = By::Time};
+  return {.by = By::Value, .value = parse_value_name(weight)};
+}
+
 void FoldedPaths::add(const TypedRecord& record) {
   if (is_stack(*record.event)) return add_stack(record);
   const std::uint64_t weight = weight_of(record);

@@ -29,6 +29,8 @@ struct FoldRequest {
   } by = By::WhatIsThere;
   ValueName value = {};  // a number; a negative one weighs nothing
 };
+// Of a word: "" what is there, "hits" stacks, "time", or a value's name.
+FoldRequest parse_fold_request(const std::string& weight);
 
 class FoldedPaths {
  public:
