@@ -43,6 +43,7 @@ void TimelineView::paintEvent(QPaintEvent*) {
     tiles_.want(std::move(wanted_));
   }
   last_paint_us_ = timer.nsecsElapsed() / 1000;
+  painted_.start();
 }
 
 void TimelineView::paintEmpty(QPainter& painter) {

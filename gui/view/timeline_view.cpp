@@ -8,6 +8,7 @@
 #include <QCoreApplication>
 #include <QEvent>
 #include <QScrollBar>
+#include <QTimer>
 #include <algorithm>
 #include <cmath>
 
@@ -24,7 +25,12 @@ constexpr int kLanesEveryMs = 400;
 }  // namespace
 
 TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
-    : QAbstractScrollArea(parent), document_(document), colors_(palette()), tiles_(this), jobs_(this, 1) {
+    : QAbstractScrollArea(parent),
+      document_(document),
+      colors_(palette()),
+      tiles_(this),
+      next_frame_(new QTimer(this)),
+      jobs_(this, 1) {
   installTimelineAccessibility();
   setFrameShape(QFrame::NoFrame);
   setHorizontalScrollBarPolicy(Qt::ScrollBarAlwaysOff);
@@ -38,7 +44,10 @@ TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
   connect(&document_, &TraceDocument::reset, this, &TimelineView::takeReset);
   connect(&document_, &TraceDocument::viewChanged, this, &TimelineView::takeView);
   connect(&document_, &TraceDocument::stateChanged, this, &TimelineView::takeState);
-  connect(&tiles_, &TileRenderer::tilesReady, viewport(), qOverload<>(&QWidget::update));
+  connect(&tiles_, &TileRenderer::tilesReady, this, &TimelineView::showTilesSoon);
+  next_frame_->setSingleShot(true);
+  next_frame_->setTimerType(Qt::PreciseTimer);
+  connect(next_frame_, &QTimer::timeout, viewport(), qOverload<>(&QWidget::update));
   takeReset();
   takeView();
 }
@@ -46,6 +55,14 @@ TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
 TimelineView::~TimelineView() {
   for (auto& [name, cancelled] : loading_fields_) *cancelled = true;
   if (loading_sched_) *loading_sched_ = true;
+}
+
+// A screen has some hundred tiles, which come one by one: those of a frame are shown together.
+void TimelineView::showTilesSoon() {
+  constexpr qint64 kFrameMs = 16;
+  if (next_frame_->isActive()) return;
+  const qint64 since_ms = painted_.isValid() ? painted_.elapsed() : kFrameMs;
+  next_frame_->start(static_cast<int>(std::max<qint64>(kFrameMs - since_ms, 0)));
 }
 
 // A trace that has ended grows no more: following ends, and records that came while the view was frozen are shown.

@@ -15,6 +15,8 @@
 #include "gui/model/time_text.h"
 #include "gui/view/tile_renderer.h"
 
+class QTimer;
+
 namespace kevt::gui {
 
 class TraceDocument;
@@ -155,6 +157,7 @@ class TimelineView : public QAbstractScrollArea {
   void takeReset();
   void takeView();
   void takeState();
+  void showTilesSoon();
   void rebuildLanes();
   void forgetFields();
   void layoutScrollBars();
@@ -223,6 +226,8 @@ class TimelineView : public QAbstractScrollArea {
 
   LaneColors colors_;
   TileRenderer tiles_;
+  QTimer* next_frame_;     // until tiles that came are shown
+  QElapsedTimer painted_;  // since the last frame
   std::vector<TileRenderer::Wish> wanted_;
   double complete_scale_ = 0;  // the last scale at which no tile was missing
   bool is_complete_ = false;

@@ -43,7 +43,7 @@ bool find_function(Dwarf_Die& scope, Dwarf_Addr address, unsigned depth, Dwarf_D
     if (tag == DW_TAG_subprogram && enters_at(child, address)) {
       out = child;
       found = true;
-    } else if (depth < kMaxScopes && holds_functions(tag)) {
+    } else if (depth < kMaxScopes && holds_functions(child)) {
       found = find_function(child, address, depth + 1, out);
     }
   });

@@ -69,9 +69,22 @@ void each_child(Dwarf_Die& die, Visit visit) {
   });
 }
 
-// Whether functions are among the children of a DIE that has no code itself.
-inline bool holds_functions(int tag) {
-  return tag == DW_TAG_namespace || tag == DW_TAG_class_type || tag == DW_TAG_structure_type || tag == DW_TAG_module;
+// Whether the DIE is of a unit that was written in C.
+inline bool is_of_c(Dwarf_Die& die) {
+  constexpr int kC17 = 0x2c;  // libdw 0.188 has no name for it
+  Dwarf_Die unit;
+  if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return false;
+  const int language = dwarf_srclang(&unit);
+  return language == DW_LANG_C89 || language == DW_LANG_C || language == DW_LANG_C99 || language == DW_LANG_C11 ||
+         language == kC17;
+}
+
+// Whether functions may be among the children of a DIE that has no code itself. Structures of C have members alone, and
+// a large program's have millions.
+inline bool holds_functions(Dwarf_Die& die) {
+  const int tag = dwarf_tag(&die);
+  return tag == DW_TAG_namespace || tag == DW_TAG_module ||
+         ((tag == DW_TAG_class_type || tag == DW_TAG_structure_type) && !is_of_c(die));
 }
 
 // `name` without the arguments of a template: "larger" of "larger<int>". All instances have the source in common.
@@ -144,7 +157,7 @@ void each_function(Dwarf_Die& scope, unsigned depth, const Visit& visit) {
       SourceFileName file = line > 0 ? declaring_file(child) : SourceFileName{};
       if (file.name != nullptr) visit(child, file, static_cast<std::uint32_t>(line));
     }
-    if (depth < kMaxScopes && (tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || holds_functions(tag)))
+    if (depth < kMaxScopes && (tag == DW_TAG_subprogram || tag == DW_TAG_lexical_block || holds_functions(child)))
       each_function(child, depth + 1, visit);
   });
 }

@@ -42,7 +42,7 @@ bool enter(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scopes& scopes) {
     descend(die, address, depth, scopes);
     return true;
   }
-  return holds_functions(tag) && descend(die, address, depth, scopes);
+  return holds_functions(die) && descend(die, address, depth, scopes);
 }
 
 bool descend(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scopes& scopes) {
@@ -55,7 +55,7 @@ bool descend_everywhere(Dwarf_Die& die, Dwarf_Addr address, unsigned depth, Scop
   return depth <= kMostScopeDepth && any_child(die, [&](Dwarf_Die& child) {
            const int tag = dwarf_tag(&child);
            if (tag == DW_TAG_subprogram && enter(child, address, depth + 1, scopes)) return true;
-           return (is_scope(tag) || holds_functions(tag)) && descend_everywhere(child, address, depth + 1, scopes);
+           return (is_scope(tag) || holds_functions(child)) && descend_everywhere(child, address, depth + 1, scopes);
          });
 }
 
@@ -260,8 +260,7 @@ LineUnit read_line_unit(Dwarf_Die die) {
     return &file->second;
   };
   each_child(die, [&](Dwarf_Die& child) {
-    const int tag = dwarf_tag(&child);
-    if (is_scope(tag) || holds_functions(tag)) unit.outermost.push_back(child);
+    if (is_scope(dwarf_tag(&child)) || holds_functions(child)) unit.outermost.push_back(child);
   });
   each_function(die, 0, [&](Dwarf_Die& function, SourceFileName& file, std::uint32_t line) {
     unit.functions.push_back({function, file_of(file), line});
