@@ -217,17 +217,19 @@ void FlamePanel::readOther() {
         const auto reader = KEVT_TRY(fleet::open_recording(path));
         const record::FoldRequest request = record::parse_fold_request(weight.toStdString());
         if (request.by == record::FoldRequest::By::Value && !record::is_known(request.value, reader->metadata()))
-          return std::unexpected(Error("no event of the recording has this field"));
+          return std::unexpected(
+              Error(path + ": no event of the recording has a field `" + weight.toStdString() + "`"));
         record::FoldedPaths paths(reader->metadata(), request);
         record::TypedRecord record;
         for (std::uint64_t i = 0; (i % 1024 != 0 || !cancelled) && reader->next(record); ++i) paths.add(record);
         const auto& problems = reader->problems();
-        return Other{{paths.folded(), RangeWatch::Extent::Whole, weight}, problems.empty() ? "" : problems.front()};
+        return Other{{paths.folded(), RangeWatch::Extent::Whole, weight},
+                     problems.empty() ? "" : path + ": " + problems.front()};
       },
       [this](Result<Other> other) {
         reading_.reset();
         const std::string problem = other ? other->problem : other.error().message();
-        if (!problem.empty()) Q_EMIT notWhole(other_ + QLatin1String(": ") + QString::fromStdString(problem));
+        if (!problem.empty()) Q_EMIT notWhole(QString::fromStdString(problem));
         if (other)
           before_ = std::make_shared<const Folded>(std::move(other->folded));
         else

@@ -4,6 +4,7 @@
 #include <QDockWidget>
 #include <QFile>
 #include <QFileDialog>
+#include <QFileInfo>
 #include <QLineEdit>
 #include <QMenu>
 #include <QSignalSpy>
@@ -245,7 +246,16 @@ TEST_F(GuiFlame, StandsBesideAnotherRecordings) {
   ASSERT_TRUE(none.open(QIODevice::WriteOnly));
   none.write("no recording");
   none.close();
-  refuses(none.fileName(), ": ");
+  refuses(none.fileName(), " is no recording that can be read");
+
+  // Of one that is cut there is what can be read, and why it is not all is said.
+  const QString cut = folder_.filePath("cut.dat");
+  ASSERT_TRUE(QFile::copy(before, cut));
+  ASSERT_TRUE(QFile::resize(cut, QFileInfo(cut).size() - 8192));
+  choose(cut);
+  EXPECT_TRUE(graph.tree()->compares());
+  EXPECT_TRUE(window.problems().has(cut + ": "));
+  window.findChild<QDockWidget*>(QStringLiteral("flame"))->raise();
 
   // The button takes it away.
   choose(before);
