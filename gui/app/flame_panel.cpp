@@ -122,10 +122,10 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
   });
   connect(search_, &QLineEdit::textChanged, this, [this](const QString& text) {
     graph_->setSearch(text);
-    head_->setText(head());
+    showHead();
   });
   connect(save, &QToolButton::clicked, this, &FlamePanel::askSave);
-  connect(graph_, &FlameView::currentChanged, this, [this] { head_->setText(head()); });
+  connect(graph_, &FlameView::currentChanged, this, [this] { showHead(); });
 }
 
 FlamePanel::~FlamePanel() {
@@ -265,7 +265,7 @@ void FlamePanel::showTree() {
       [this](std::shared_ptr<const record::CallTree> tree) {
         making_.reset();
         graph_->setTree(std::move(tree));
-        head_->setText(head());
+        showHead();
       });
 }
 
@@ -283,9 +283,17 @@ QString FlamePanel::head() const {
   if (tree->compares() && other_.isEmpty())
     text += tr(", %1 before").arg(tree->nodes().front().before);
   else if (tree->compares())
-    text += tr(", %1 in the whole of %2").arg(tree->nodes().front().before).arg(QFileInfo(other_).fileName());
+    text += tr(", %1 in %2").arg(tree->nodes().front().before).arg(QFileInfo(other_).fileName());
   if (!search_->text().isEmpty()) text += tr("; found %1 %").arg(100 * graph_->foundPart(), 0, 'f', 1);
   return text;
+}
+
+// A long name of a function or a file does not widen the panel.
+void FlamePanel::showHead() {
+  constexpr int kMostPixels = 260;
+  const QString text = head();
+  head_->setText(head_->fontMetrics().elidedText(text, Qt::ElideMiddle, kMostPixels));
+  head_->setToolTip(text);
 }
 
 Result<void> FlamePanel::save(const QString& path) const {

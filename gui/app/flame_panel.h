@@ -61,6 +61,7 @@ class FlamePanel : public QWidget {
   };
   void start();
   void showTree();
+  void showHead();
   void fillWeights();
   void readOther();
   void compareWithNothing();

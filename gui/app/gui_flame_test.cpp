@@ -210,8 +210,7 @@ TEST_F(GuiFlame, StandsBesideAnotherRecordings) {
   ASSERT_TRUE(graph.tree()->compares());
   EXPECT_TRUE(panel.compare().isChecked());
   EXPECT_EQ(graph.tree()->nodes().front().before, stacks);
-  EXPECT_TRUE(panel.head().endsWith(QString(", %1 in the whole of before.dat").arg(stacks)))
-      << qPrintable(panel.head());
+  EXPECT_TRUE(panel.head().endsWith(QString(", %1 in before.dat").arg(stacks))) << qPrintable(panel.head());
   const record::StoreView& view = window.document().view();
   window.timeline().setRange(std::pair(view.first_ns(), view.time_ns(view.rows() / 2)));
   window.settle();
