@@ -125,7 +125,7 @@ FlamePanel::FlamePanel(TraceDocument& document, TimelineView& timeline, QWidget*
     showHead();
   });
   connect(save, &QToolButton::clicked, this, &FlamePanel::askSave);
-  connect(graph_, &FlameView::currentChanged, this, [this] { showHead(); });
+  connect(graph_, &FlameView::currentChanged, this, &FlamePanel::showHead);
 }
 
 FlamePanel::~FlamePanel() {
@@ -241,7 +241,7 @@ void FlamePanel::readOther() {
 // In a worker, too: a tree may have a million nodes.
 void FlamePanel::showTree() {
   if (!now_) return;
-  if (!other_.isEmpty() && before_ && before_->weight != now_->weight) return;  // this one is still to come
+  if (!other_.isEmpty() && before_ && before_->weight != now_->weight) return;  // now_ is made anew, too
   const bool compares_others = before_ && before_->paths.counts != now_->paths.counts && !now_->paths.weights.empty() &&
                                !before_->paths.weights.empty();
   if (compares_others) {  // a number of stacks with nanoseconds

@@ -69,14 +69,19 @@ void each_child(Dwarf_Die& die, Visit visit) {
   });
 }
 
-// Whether the DIE is of a unit that was written in C.
+// Whether the DIE is of a unit that GCC or Clang made of C. Others say C of languages whose types have functions (Zig).
 inline bool is_of_c(Dwarf_Die& die) {
   constexpr int kC17 = 0x2c;  // libdw 0.188 has no name for it
   Dwarf_Die unit;
   if (dwarf_diecu(&die, &unit, nullptr, nullptr) == nullptr) return false;
   const int language = dwarf_srclang(&unit);
-  return language == DW_LANG_C89 || language == DW_LANG_C || language == DW_LANG_C99 || language == DW_LANG_C11 ||
-         language == kC17;
+  if (language != DW_LANG_C89 && language != DW_LANG_C && language != DW_LANG_C99 && language != DW_LANG_C11 &&
+      language != kC17)
+    return false;
+  Dwarf_Attribute attribute;
+  const char* text = dwarf_attr(&unit, DW_AT_producer, &attribute) != nullptr ? text_of(attribute) : nullptr;
+  const std::string_view producer = text != nullptr ? text : "";
+  return producer.starts_with("GNU C") || producer.contains("clang");
 }
 
 // Whether functions may be among the children of a DIE that has no code itself. Structures of C have members alone, and
