@@ -12,6 +12,7 @@
 #include "compiler/sema/filter.h"
 #include "gui/model/job.h"
 #include "tracefs-compat/record/store/row_bits.h"
+#include "tracefs-compat/record/store/row_blocks.h"
 
 namespace kevt::gui {
 namespace {
@@ -87,42 +88,24 @@ bool TraceFilter::keeps(const record::StoreView& view, record::Row row) const {
 
 namespace {
 
-using Rows = std::span<const std::uint16_t>;
-
-// Each event's filter goes over the rows by itself. So many are taken at a time that their bytes and columns stay in a
-// CPU's own cache meanwhile.
-constexpr std::uint32_t kBlockRows = 4096;
-
-// The first of `rows` that lie before `end`; they are taken from it.
-Rows take_before(Rows& rows, std::uint32_t end) {
-  if (rows.empty() || rows.front() >= end) return {};
-  const auto count = static_cast<std::size_t>(std::ranges::lower_bound(rows, end) - rows.begin());
-  const Rows taken = rows.first(count);
-  rows = rows.subspan(count);
-  return taken;
-}
+using record::kBlockRows;
+using Rows = record::RowList;
 
 // kBlockRows rows of a chunk, as filters of integers are asked about them.
 class Block {
  public:
-  Block(const record::StoreView& view, const record::StoreChunk& chunk) : view_(view), chunk_(chunk) {
+  Block(const record::StoreView& view, const record::StoreChunk& chunk) : view_(view), chunk_(chunk), begins_(chunk) {
     batch_.payload = chunk.payload;
   }
-  void move_to(std::uint32_t first) {
-    first_ = first;
-    begins_.clear();
-  }
+  void move_to(std::uint32_t first) { begins_.move_to(first); }
   // Rows of the block, of one event.
   const record::RecordBatch& batch_of(Rows rows, const record::IntegerFilter& filter) {
-    if (begins_.empty()) {
-      begins_.resize(std::min(kBlockRows, chunk_.rows() - first_));
-      chunk_.payload_begins(first_, begins_);
-    }
+    begins_.read();
     batch_.begins.resize(rows.size());
     batch_.sizes.resize(rows.size());
     batch_.least_size = record::kMaxStoredBytes;
     for (std::size_t i = 0; i < rows.size(); ++i) {
-      batch_.begins[i] = begins_[rows[i] - first_];
+      batch_.begins[i] = begins_[rows[i]];
       batch_.sizes[i] = static_cast<std::uint16_t>(chunk_.size_depth[rows[i]] & record::kMaxStoredBytes);
       batch_.least_size = std::min(batch_.least_size, batch_.sizes[i]);
     }
@@ -140,8 +123,7 @@ class Block {
  private:
   const record::StoreView& view_;
   const record::StoreChunk& chunk_;
-  std::uint32_t first_ = 0;
-  std::vector<std::uint32_t> begins_;  // of the block's rows; empty: nobody asked yet
+  record::BlockBegins begins_;
   record::RecordBatch batch_;
 };
 
@@ -173,7 +155,7 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
     if (group.id >= by_event_.size() || !by_event_[group.id].is_kept) continue;
     const Event& event = by_event_[group.id];
     Rows rows = chunk.order[kAxis].subspan(group.begin, group.end - group.begin);
-    take_before(rows, seen);
+    record::take_before(rows, seen);
     if (rows.empty()) continue;
     groups.push_back({event, rows, {}});
     if (event.filter && event.filter->is_of_task()) groups.back().of_task = tasks_kept(view, chunk, *event.filter);
@@ -183,7 +165,7 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
   for (std::uint32_t first = seen / kBlockRows * kBlockRows; first < chunk.rows(); first += kBlockRows) {
     block.move_to(first);
     for (Group& group : groups) {
-      const Rows rows = take_before(group.rows, first + kBlockRows);
+      const Rows rows = record::take_before(group.rows, first + kBlockRows);
       const auto keep_if = [&](auto holds) {
         for (const std::uint16_t row : rows)  // without a branch, which could not be foreseen
           bits[row / 64] |= std::uint64_t{holds(row)} << (row % 64);

@@ -1,6 +1,6 @@
-// A condition is asked of all records of an event before the next one is, so that each loop does one thing: parts that
-// few values have (the task, the CPU, the flags, the place) once a value, numbers by arithmetic where their digits
-// decide, the others by what they print.
+// A condition is asked of all records of an event in a block before the next one is, so that each loop does one thing:
+// parts that few values have (the task, the CPU, the flags, the place) once a value, numbers by arithmetic where their
+// digits decide, the others by what they print. Answers about flags and places are kept from chunk to chunk.
 #include "tracefs-compat/record/store/chunk_search.h"
 
 #include <algorithm>
@@ -70,214 +70,279 @@ std::vector<bool> micros_with(std::string_view digits) {
   return has;
 }
 
+constexpr std::uint8_t kNotAsked = 3;  // no Answer
+constexpr std::size_t kFlagValues = 1 << 16;
+
 }  // namespace
 
-// The records of one event in a chunk.
-struct ChunkSearch::Group {
-  const StoreView& view;
-  const StoreChunk& chunk;
-  const EventFormat& event;
-  const LineSearch::Plan& plan;
-  const std::vector<std::uint32_t>& begins;
-  std::vector<std::uint16_t>& rows;  // for which all conditions so far hold, or may hold
-  RowBits& doubts;                   // those that may
+// A condition and what is known of it.
+struct ChunkSearch::Step {
+  using Place = std::pair<const Symbols*, std::uint64_t>;  // whose the address is
 
-  std::span<const std::uint8_t> bytes(std::uint16_t row) const { return chunk.bytes_from(begins[row], row); }
+  const Condition* condition = nullptr;
+  std::optional<DigitTest> digits = {};       // Integer: that decide
+  const std::vector<bool>* micros = nullptr;  // Time: that have the digits
+  std::vector<std::uint8_t> answers = {};     // by task or CPU of the chunk at hand; by flags
+  std::map<Place, Answer> places = {};
+
+  // Of what the whole chunk is asked about first: false: none of its tasks or CPUs fits.
+  bool has_any() const {
+    const PartKind kind = condition->part->kind;
+    if (kind != PartKind::Task && kind != PartKind::Cpu) return true;
+    return std::ranges::any_of(answers, [](std::uint8_t one) { return one != 0; });
+  }
 };
 
-TypedRecord ChunkSearch::record(const Group& group, std::uint16_t row) const {
-  const StoreTask& task = group.view.names().tasks[group.chunk.task_of(row)];
-  return {.event = &group.event,
-          .time_ns = group.chunk.time_ns(row),
-          .cpu = group.chunk.cpu_of(row),
-          .pid = task.pid,
-          .comm = task.comm,
-          .bytes = group.bytes(row),
-          .instance = task.instance};
+// The records of one event.
+struct ChunkSearch::EventSearch {
+  struct Way {  // one alignment
+    std::vector<Step> steps;
+    bool is_possible = true;  // in the chunk at hand
+  };
+  const EventFormat& event;
+  const LineSearch::Plan& plan;
+  std::vector<Way> ways;
+};
+
+struct ChunkSearch::Block {
+  const StoreView& view;
+  const StoreChunk& chunk;
+  BlockBegins& begins;
+};
+
+ChunkSearch::ChunkSearch(const Metadata& metadata, std::string_view text, bool minds_case)
+    : lines_(metadata), search_(lines_, text, minds_case), doubts_(no_rows(kBlockRows)) {}
+
+ChunkSearch::~ChunkSearch() = default;
+
+void ChunkSearch::set_metadata(const Metadata& metadata) {
+  if (&metadata == &lines_.metadata()) return;
+  lines_.set_metadata(metadata);
+  events_.clear();  // places may have other names now
+}
+
+ChunkSearch::EventSearch& ChunkSearch::search_of(const EventFormat& event) {
+  std::unique_ptr<EventSearch>& search = events_[&event];
+  if (search) return *search;
+  search.reset(new EventSearch{event, search_.plan_of(event), {}});
+  for (const LineSearch::Alignment& alignment : search->plan.alignments) {
+    std::vector<Step>& steps = search->ways.emplace_back().steps;
+    for (const Condition& condition : alignment) {
+      Step& step = steps.emplace_back();
+      step.condition = &condition;
+      const LineSearch::Part& part = *condition.part;
+      if (part.kind == PartKind::Flags) step.answers.assign(kFlagValues, kNotAsked);
+      if (part.kind == PartKind::Integer && part.field) {
+        const char conversion = part.piece->conversion;
+        if (conversion == 'd' || conversion == 'u') step.digits = DigitTest::of(condition);
+      }
+      if (part.kind == PartKind::Time && condition.how == How::Has && is_digits(condition.text)) {
+        const auto [known, is_new] = micros_.try_emplace(condition.text);
+        if (is_new) known->second = micros_with(condition.text);
+        step.micros = &known->second;
+      }
+    }
+  }
+  return *search;
+}
+
+// Asks about the chunk's tasks and CPUs, and leaves out what none of them fits. False: nothing is left.
+bool ChunkSearch::may_have_any(const StoreView& view, const StoreChunk& chunk, EventSearch& event) {
+  const auto ask_all = [&](Step& step, const auto& ids, auto record_of) {
+    step.answers.clear();
+    for (const std::uint32_t id : ids)
+      step.answers.push_back(static_cast<std::uint8_t>(search_.ask(event.plan, *step.condition, record_of(id))));
+  };
+  bool has_any = false;
+  for (EventSearch::Way& way : event.ways) {
+    for (Step& step : way.steps) {
+      if (step.condition->part->kind == PartKind::Task)
+        ask_all(step, chunk.tasks, [&](std::uint32_t id) -> TypedRecord {
+          const StoreTask& task = view.names().tasks[id];
+          return {.event = &event.event, .pid = task.pid, .comm = task.comm, .bytes = {}, .instance = task.instance};
+        });
+      if (step.condition->part->kind == PartKind::Cpu)
+        ask_all(step, chunk.cpus, [&](std::uint32_t cpu) -> TypedRecord {
+          return {.event = &event.event, .cpu = cpu, .comm = {}, .bytes = {}};
+        });
+    }
+    way.is_possible = std::ranges::all_of(way.steps, &Step::has_any);
+    has_any = has_any || way.is_possible;
+  }
+  return has_any;
+}
+
+ChunkSearch::Answer ChunkSearch::ask(const Block& block, const EventSearch& event, const Step& step,
+                                     std::uint16_t row) {
+  const StoreTask& task = block.view.names().tasks[block.chunk.task_of(row)];
+  const TypedRecord record{.event = &event.event,
+                           .time_ns = block.chunk.time_ns(row),
+                           .cpu = block.chunk.cpu_of(row),
+                           .pid = task.pid,
+                           .comm = task.comm,
+                           .bytes = block.begins.bytes(row),
+                           .instance = task.instance};
+  return search_.ask(event.plan, *step.condition, record);
 }
 
 template <class Ask>
-void ChunkSearch::keep_by(Group& group, Ask ask) {
+void ChunkSearch::keep_by(Ask ask) {
   std::size_t kept = 0;
-  for (const std::uint16_t row : group.rows) {
+  for (const std::uint16_t row : left_) {
     const Answer answer = ask(row);
-    group.rows[kept] = row;
+    left_[kept] = row;
     kept += answer != Answer::No ? 1 : 0;
-    if (answer == Answer::Maybe) set_bit(group.doubts, row);
+    if (answer == Answer::Maybe) set_bit(doubts_, row % kBlockRows);
   }
-  group.rows.resize(kept);
+  left_.resize(kept);
 }
 
-// Of each task, CPU or combination of flags the answer, once.
-namespace {
-
-constexpr std::uint8_t kNotAsked = 3;
-
-bool is_none(const std::vector<std::uint8_t>& answers) {
-  return std::ranges::all_of(answers, [](std::uint8_t one) { return one == 0; });
-}
-
-}  // namespace
-
-void ChunkSearch::keep_by_task(Group& group, const Condition& condition) {
-  std::vector<std::uint8_t> answers;
-  for (const std::uint32_t id : group.chunk.tasks) {
-    const StoreTask& task = group.view.names().tasks[id];
-    const TypedRecord one{
-        .event = &group.event, .pid = task.pid, .comm = task.comm, .bytes = {}, .instance = task.instance};
-    answers.push_back(static_cast<std::uint8_t>(search_.ask(group.plan, condition, one)));
-  }
-  if (is_none(answers)) return group.rows.clear();
-  keep_by(group, [&](std::uint16_t row) { return static_cast<Answer>(answers[group.chunk.task[row]]); });
-}
-
-void ChunkSearch::keep_by_cpu(Group& group, const Condition& condition) {
-  std::vector<std::uint8_t> answers;
-  for (const std::uint32_t cpu : group.chunk.cpus) {
-    const TypedRecord one{.event = &group.event, .cpu = cpu, .comm = {}, .bytes = {}};
-    answers.push_back(static_cast<std::uint8_t>(search_.ask(group.plan, condition, one)));
-  }
-  if (is_none(answers)) return group.rows.clear();
-  keep_by(group, [&](std::uint16_t row) { return static_cast<Answer>(answers[group.chunk.cpu[row]]); });
-}
-
-void ChunkSearch::keep_by_flags(Group& group, const Condition& condition) {
-  std::vector<std::uint8_t> answers(1 << 16, kNotAsked);
-  keep_by(group, [&](std::uint16_t row) {
-    const auto bytes = group.bytes(row);
+// Of each combination of flags the answer, once.
+void ChunkSearch::keep_by_flags(const Block& block, EventSearch& event, Step& step) {
+  keep_by([&](std::uint16_t row) {
+    const auto bytes = block.begins.bytes(row);
     const unsigned flags = (bytes.size() > 2 ? bytes[2] : 0u) | (bytes.size() > 3 ? bytes[3] : 0u) << 8;
-    std::uint8_t& known = answers[flags];
-    if (known == kNotAsked) known = static_cast<std::uint8_t>(search_.ask(group.plan, condition, record(group, row)));
+    std::uint8_t& known = step.answers[flags];
+    if (known == kNotAsked) known = static_cast<std::uint8_t>(ask(block, event, step, row));
     return static_cast<Answer>(known);
   });
 }
 
-// Digits that the time has: in its seconds, which many records share, or in its microseconds. False: it is asked for
-// something else.
-bool ChunkSearch::keep_by_time(Group& group, const Condition& condition) {
-  if (condition.how != LineSearch::How::Has || !is_digits(condition.text)) return false;
-  auto known = micros_.find(condition.text);
-  if (known == micros_.end()) known = micros_.emplace(condition.text, micros_with(condition.text)).first;
+// Digits that the time has: in its seconds, which many records share, or in its microseconds.
+void ChunkSearch::keep_by_time(const Block& block, Step& step) {
   std::uint64_t second = ~std::uint64_t{0};
   bool has_in_second = false;
-  keep_by(group, [&](std::uint16_t row) {
-    const std::uint64_t micros = (group.chunk.time_ns(row) + 500) / 1000;  // as the line has it
+  keep_by([&](std::uint16_t row) {
+    const std::uint64_t micros = (block.chunk.time_ns(row) + 500) / 1000;  // as the line has it
     if (micros / kMillion != second) {
       second = micros / kMillion;
-      has_in_second = std::to_string(second).contains(condition.text);
+      has_in_second = std::to_string(second).contains(step.condition->text);
     }
-    const bool has = has_in_second || known->second[micros % kMillion];
+    const bool has = has_in_second || (*step.micros)[micros % kMillion];
     return has ? Answer::Yes : Answer::No;
   });
-  return true;
 }
 
-void ChunkSearch::keep_by_place(Group& group, const Condition& condition) {
-  std::vector<const Symbols*> of_task(group.chunk.tasks.size());
-  std::map<std::pair<const Symbols*, std::uint64_t>, Answer> known;
-  const Symbols* last_symbols = nullptr;
-  std::uint64_t last_address = 0;
-  Answer last = Answer::Maybe;
-  const Field& field = *condition.part->field;
-  const bool is_plain = field.kind == FieldKind::Number && field.item_bytes == sizeof last_address;
-  keep_by(group, [&](std::uint16_t row) {
-    const Symbols*& symbols = of_task[group.chunk.task[row]];
-    if (!symbols) symbols = &lines_.metadata().symbols_of(record(group, row).thread());
-    const auto bytes = group.bytes(row);
-    std::uint64_t address = 0;
-    if (is_plain && bytes.size() >= field.offset + sizeof address)
-      std::memcpy(&address, bytes.data() + field.offset, sizeof address);
+void ChunkSearch::keep_by_place(const Block& block, EventSearch& event, Step& step) {
+  Step::Place last{nullptr, 0};
+  Answer last_answer = Answer::Maybe;
+  const Field& field = *step.condition->part->field;
+  const bool is_plain = field.kind == FieldKind::Number && field.item_bytes == sizeof last.second;
+  keep_by([&](std::uint16_t row) {
+    const auto bytes = block.begins.bytes(row);
+    Step::Place place{symbols_[block.chunk.task[row]], 0};
+    if (is_plain && bytes.size() >= field.offset + sizeof place.second)
+      std::memcpy(&place.second, bytes.data() + field.offset, sizeof place.second);
     else
-      address = value_of(field, bytes).number;
-    if (symbols == last_symbols && address == last_address) return last;
-    const auto [it, is_new] = known.try_emplace({symbols, address}, Answer::Maybe);
-    if (is_new) it->second = search_.ask(group.plan, condition, record(group, row));
-    last_symbols = symbols;
-    last_address = address;
-    return last = it->second;
+      place.second = value_of(field, bytes).number;
+    if (place == last) return last_answer;
+    const auto [known, is_new] = step.places.try_emplace(place, Answer::Maybe);
+    if (is_new) known->second = ask(block, event, step, row);
+    last = place;
+    return last_answer = known->second;
   });
 }
 
-// False: its digits do not decide, or it is no plain number of its field.
-bool ChunkSearch::keep_by_number(Group& group, const Condition& condition) {
-  const Field* const field = condition.part->field;
-  const PrintPiece& piece = *condition.part->piece;
-  const auto test = field ? DigitTest::of(condition) : std::nullopt;
-  if (!test || (piece.conversion != 'd' && piece.conversion != 'u')) return false;
-  const std::uint32_t offset = field->offset, size = field->item_bytes;
+void ChunkSearch::keep_by_number(const Block& block, EventSearch& event, Step& step) {
+  const Field& field = *step.condition->part->field;
+  const PrintPiece& piece = *step.condition->part->piece;
+  const DigitTest test = *step.digits;
+  const std::uint32_t offset = field.offset, size = field.item_bytes;
   const unsigned of_field = 64 - 8 * size, of_piece = 64 - 8 * std::min<unsigned>(piece.bytes, 8);
-  const bool is_signed = field->is_signed, shows_sign = piece.conversion == 'd';
-  keep_by(group, [&](std::uint16_t row) {
-    const auto bytes = group.bytes(row);
-    if (bytes.size() < offset + size) return search_.ask(group.plan, condition, record(group, row));
+  const bool is_signed = field.is_signed, shows_sign = piece.conversion == 'd';
+  keep_by([&](std::uint16_t row) {
+    const auto bytes = block.begins.bytes(row);
+    if (bytes.size() < offset + size) return ask(block, event, step, row);
     std::uint64_t value = 0;
     std::memcpy(&value, bytes.data() + offset, size);
     if (is_signed) value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << of_field) >> of_field);
-    if (!shows_sign) return test->holds(value << of_piece >> of_piece, false) ? Answer::Yes : Answer::No;
+    if (!shows_sign) return test.holds(value << of_piece >> of_piece, false) ? Answer::Yes : Answer::No;
     const std::int64_t shown = static_cast<std::int64_t>(value << of_piece) >> of_piece;
     const std::uint64_t number = shown < 0 ? 0 - static_cast<std::uint64_t>(shown) : static_cast<std::uint64_t>(shown);
-    return test->holds(number, shown < 0) ? Answer::Yes : Answer::No;
+    return test.holds(number, shown < 0) ? Answer::Yes : Answer::No;
   });
-  return true;
 }
 
-void ChunkSearch::keep(Group& group, const Condition& condition) {
-  switch (condition.part->kind) {
+void ChunkSearch::keep(const Block& block, EventSearch& event, Step& step) {
+  switch (step.condition->part->kind) {
     case PartKind::Task:
-      return keep_by_task(group, condition);
+      return keep_by([&](std::uint16_t row) { return static_cast<Answer>(step.answers[block.chunk.task[row]]); });
     case PartKind::Cpu:
-      return keep_by_cpu(group, condition);
+      return keep_by([&](std::uint16_t row) { return static_cast<Answer>(step.answers[block.chunk.cpu[row]]); });
     case PartKind::Flags:
-      return keep_by_flags(group, condition);
+      return keep_by_flags(block, event, step);
     case PartKind::Place:
-      return keep_by_place(group, condition);
+      return keep_by_place(block, event, step);
     case PartKind::Integer:
-      if (keep_by_number(group, condition)) return;
+      if (step.digits) return keep_by_number(block, event, step);
       break;
     case PartKind::Time:
-      if (keep_by_time(group, condition)) return;
+      if (step.micros) return keep_by_time(block, step);
       break;
     case PartKind::String:
     case PartKind::Other:
     case PartKind::Constant:
       break;
   }
-  keep_by(group, [&](std::uint16_t row) { return search_.ask(group.plan, condition, record(group, row)); });
+  keep_by([&](std::uint16_t row) { return ask(block, event, step, row); });
 }
 
-void ChunkSearch::find_in(Group& group, Found& found) {
+void ChunkSearch::find_in(const Block& block, EventSearch& event, RowList rows, Found& found) {
   bool has_any = false;
-  for (const LineSearch::Alignment& alignment : group.plan.alignments) {
-    left_ = rows_;
+  for (EventSearch::Way& way : event.ways) {
+    if (!way.is_possible) continue;
+    left_.assign(rows.begin(), rows.end());
     if (has_any) std::erase_if(left_, [&](std::uint16_t row) { return has_bit(found.rows, row); });
-    doubts_.assign(found.rows.size(), 0);
-    for (const Condition& condition : alignment)
-      if (!left_.empty()) keep(group, condition);
-    for (const std::uint16_t row : left_) set_bit(has_bit(doubts_, row) ? found.unsure : found.rows, row);
+    std::ranges::fill(doubts_, 0);
+    for (Step& step : way.steps)
+      if (!left_.empty()) keep(block, event, step);
+    for (const std::uint16_t row : left_) set_bit(has_bit(doubts_, row % kBlockRows) ? found.unsure : found.rows, row);
     has_any = has_any || !left_.empty();
   }
 }
 
 ChunkSearch::Found ChunkSearch::find(const StoreView& view, const StoreChunk& chunk, const RowBits& among,
                                      const std::vector<std::uint8_t>& is_asked) {
+  struct Group {
+    EventSearch& event;
+    RowList rows;  // that were not looked at yet
+  };
   Found found{.rows = no_rows(chunk.rows()), .unsure = no_rows(chunk.rows())};
-  begins_.clear();
+  const auto is_among = [&](std::uint16_t row) { return among.empty() || has_bit(among, row); };
   constexpr auto kAxis = static_cast<std::size_t>(Axis::Event);
+  std::vector<Group> groups;
   for (const LaneGroup& lane : chunk.groups[kAxis]) {
     if (lane.id >= is_asked.size() || !is_asked[lane.id]) continue;
-    const EventFormat& event = *view.names().events[lane.id];
-    const LineSearch::Plan& plan = search_.plan_of(event);
-    if (plan.all == Answer::No) continue;
-    const auto all = chunk.order[kAxis].subspan(lane.begin, lane.end - lane.begin);
-    rows_.assign(all.begin(), all.end());
-    if (!among.empty()) std::erase_if(rows_, [&](std::uint16_t row) { return !has_bit(among, row); });
-    if (plan.all == Answer::Yes || !plan.is_understood) {
-      for (const std::uint16_t row : rows_) set_bit(plan.all == Answer::Yes ? found.rows : found.unsure, row);
-      continue;
+    EventSearch& event = search_of(*view.names().events[lane.id]);
+    const LineSearch::Plan& plan = event.plan;
+    const auto rows = chunk.order[kAxis].subspan(lane.begin, lane.end - lane.begin);
+    if (plan.all == Answer::Yes || (plan.all == Answer::Maybe && !plan.is_understood)) {
+      for (const std::uint16_t row : rows)
+        if (is_among(row)) set_bit(plan.all == Answer::Yes ? found.rows : found.unsure, row);
+    } else if (plan.all == Answer::Maybe && may_have_any(view, chunk, event)) {
+      groups.push_back({event, rows});
     }
-    if (begins_.empty()) begins_ = chunk.payload_begins();
-    Group group{view, chunk, event, plan, begins_, left_, doubts_};
-    find_in(group, found);
+  }
+  if (groups.empty()) return found;
+  symbols_.clear();
+  for (const std::uint32_t id : chunk.tasks) {
+    const StoreTask& task = view.names().tasks[id];
+    const TypedRecord of_task{.pid = task.pid, .comm = {}, .bytes = {}, .instance = task.instance};
+    symbols_.push_back(&lines_.metadata().symbols_of(of_task.thread()));
+  }
+  BlockBegins begins(chunk);
+  for (std::uint32_t first = 0; first < chunk.rows(); first += kBlockRows) {
+    begins.move_to(first);
+    begins.read();
+    for (Group& group : groups) {
+      RowList rows = take_before(group.rows, first + kBlockRows);
+      if (!among.empty()) {
+        rows_.clear();
+        std::ranges::copy_if(rows, std::back_inserter(rows_), is_among);
+        rows = rows_;
+      }
+      if (!rows.empty()) find_in({view, chunk, begins}, group.event, rows, found);
+    }
   }
   for (std::size_t word = 0; word < found.rows.size(); ++word) found.unsure[word] &= ~found.rows[word];
   return found;

@@ -3,12 +3,14 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "tracefs-compat/record/print/line_search.h"
 #include "tracefs-compat/record/store/row_bits.h"
+#include "tracefs-compat/record/store/row_blocks.h"
 #include "tracefs-compat/record/store/store.h"
 
 namespace kevt::record {
@@ -20,36 +22,42 @@ class ChunkSearch {
     RowBits unsure;  // those whose lines must be made
   };
   // A text that LineSearch takes.
-  ChunkSearch(const Metadata& metadata, std::string_view text, bool minds_case)
-      : lines_(metadata), search_(lines_, text, minds_case) {}
-  void set_metadata(const Metadata& metadata) { lines_.set_metadata(metadata); }
+  ChunkSearch(const Metadata& metadata, std::string_view text, bool minds_case);
+  ~ChunkSearch();
+  // What became known of the same trace.
+  void set_metadata(const Metadata& metadata);
 
-  // Of the rows in `among` (empty: of all) those of events for which `is_asked` is true, by the event's index.
+  // Of the rows in `among` (empty: of all) those of events for which `is_asked` is true, by the event's index. Views of
+  // one store.
   Found find(const StoreView& view, const StoreChunk& chunk, const RowBits& among,
              const std::vector<std::uint8_t>& is_asked);
 
  private:
   using Answer = LineSearch::Answer;
-  struct Group;
-  void find_in(Group& group, Found& found);
-  void keep(Group& group, const LineSearch::Condition& condition);
+  struct Step;
+  struct EventSearch;
+  struct Block;
+
+  EventSearch& search_of(const EventFormat& event);
+  bool may_have_any(const StoreView& view, const StoreChunk& chunk, EventSearch& event);
+  void find_in(const Block& block, EventSearch& event, RowList rows, Found& found);
+  void keep(const Block& block, EventSearch& event, Step& step);
   template <class Ask>
-  static void keep_by(Group& group, Ask ask);
-  void keep_by_task(Group& group, const LineSearch::Condition& condition);
-  void keep_by_cpu(Group& group, const LineSearch::Condition& condition);
-  void keep_by_flags(Group& group, const LineSearch::Condition& condition);
-  bool keep_by_time(Group& group, const LineSearch::Condition& condition);
-  void keep_by_place(Group& group, const LineSearch::Condition& condition);
-  bool keep_by_number(Group& group, const LineSearch::Condition& condition);
-  TypedRecord record(const Group& group, std::uint16_t row) const;
+  void keep_by(Ask ask);
+  void keep_by_flags(const Block& block, EventSearch& event, Step& step);
+  void keep_by_place(const Block& block, EventSearch& event, Step& step);
+  void keep_by_number(const Block& block, EventSearch& event, Step& step);
+  void keep_by_time(const Block& block, Step& step);
+  Answer ask(const Block& block, const EventSearch& event, const Step& step, std::uint16_t row);
 
   TraceLines lines_;
   LineSearch search_;
-  std::vector<std::uint32_t> begins_;       // of the chunk's records
-  std::vector<std::uint16_t> rows_, left_;  // of an event; those for which all conditions so far hold
-  RowBits doubts_;                          // of left_: those for which they may hold
+  std::map<const EventFormat*, std::unique_ptr<EventSearch>> events_;
   std::map<std::string, std::vector<bool>, std::less<>>
-      micros_;  // of digits: the microseconds of a second that have them
+      micros_;                              // of digits: the microseconds of a second that have them
+  std::vector<const Symbols*> symbols_;     // of the chunk's tasks
+  std::vector<std::uint16_t> rows_, left_;  // of a block and an event; those for which all conditions so far hold
+  RowBits doubts_;                          // of left_, by row % kBlockRows: those for which they may hold
 };
 
 }  // namespace kevt::record

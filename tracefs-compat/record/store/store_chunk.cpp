@@ -60,12 +60,6 @@ void StoreChunk::lay_out(std::shared_ptr<std::byte> in) {
   assign(*this, block.get());
 }
 
-std::vector<std::uint32_t> StoreChunk::payload_begins() const {
-  std::vector<std::uint32_t> begins(rows());
-  payload_begins(0, begins);
-  return begins;
-}
-
 void StoreChunk::payload_begins(std::uint32_t first, std::span<std::uint32_t> begins) const {
   if (begins.empty()) return;
   std::uint32_t sum = payload_at[first / 64];

@@ -94,9 +94,8 @@ struct StoreChunk {
   std::uint32_t task_of(std::uint32_t row) const { return tasks[task[row]]; }
   std::uint32_t depth(std::uint32_t row) const { return size_depth[row] >> 12; }
   std::span<const std::uint8_t> bytes(std::uint32_t row) const;
-  // Where each record's bytes begin in `payload`, for those who look at all of them in any order.
-  std::vector<std::uint32_t> payload_begins() const;
-  // The same of the records from `first` on, a multiple of 64: as many as `begins` has room for.
+  // Where the bytes of the records from `first` on, a multiple of 64, begin in `payload`: of as many as `begins` has
+  // room for.
   void payload_begins(std::uint32_t first, std::span<std::uint32_t> begins) const;
   std::span<const std::uint8_t> bytes_from(std::uint32_t begin, std::uint32_t row) const {
     return payload.subspan(begin, size_depth[row] & kMaxStoredBytes);
