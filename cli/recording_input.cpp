@@ -57,6 +57,12 @@ bool take_instance(const std::string& name, const record::Metadata& metadata, st
 
 }  // namespace
 
+void take_range(const std::string& range, InputOptions& input) {
+  const std::size_t comma = range.find(',');
+  input.from = range.substr(0, comma);
+  input.to = comma == range.npos ? "" : range.substr(comma + 1);
+}
+
 record::FilterRequest split_filter(const std::string& word) {
   const std::string_view text = trimmed(word);
   const auto first = text.find(':');

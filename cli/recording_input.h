@@ -16,7 +16,7 @@ class RecordingInput {
   // nullopt: that failed; the reason has been reported, and `status` is kevtrace's exit status.
   static std::optional<RecordingInput> open(const InputOptions& options, const Reporter& report, int& status);
 
-  record::RecordReader& reader() { return *queried_; }
+  record::QueriedReader& reader() { return *queried_; }
   const record::Metadata& metadata() const { return reader_->metadata(); }
   bool is_of_one_instance() const { return queried_->is_of_one_instance(); }
   std::uint64_t scanned() const { return queried_->scanned(); }
@@ -30,6 +30,9 @@ class RecordingInput {
   std::unique_ptr<record::RecordReader> reader_;
   std::unique_ptr<record::QueriedReader> queried_;
 };
+
+// Sets the moments to those of FROM,TO; of an empty text to none.
+void take_range(const std::string& range, InputOptions& input);
 
 // "EVENT", "SYSTEM:EVENT", "EVENT: EXPRESSION", "SYSTEM/EVENT: EXPRESSION"; globs are allowed in names.
 record::FilterRequest split_filter(const std::string& word);

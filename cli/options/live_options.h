@@ -49,7 +49,8 @@ struct DiffOptions {
   std::vector<std::string> fields;     // EVENT.FIELD
   std::vector<std::string> latencies;  // START,END
   std::string format, output;          // as in StatOptions
-  std::string align;                   // an event; empty: whole recordings
+  std::string align;                   // an event; empty: all of what is compared
+  std::string range_a, range_b;        // FROM,TO; empty: whole recordings
 };
 
 }  // namespace kevt::cli

@@ -5,6 +5,7 @@
 
 #include "cli/options/choice_options.h"
 #include "cli/options/option_parts.h"
+#include "tracefs-compat/record/analysis/query.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::cli {
@@ -17,6 +18,15 @@ CLI::Validator file_format() {
         return std::string("`").append(name).append(kNoneOf).append(record::format_names());
       },
       "", kOneOf);
+}
+
+CLI::Validator moment_range() {
+  return CLI::Validator(
+      [](std::string& text) {
+        if (record::parse_range(text)) return std::string();
+        return "`" + text + "` is no FROM,TO: two moments, seconds as printed or +seconds, of which one may be missing";
+      },
+      "");
 }
 
 void add_input(CLI::App& verb, InputOptions& input) {
@@ -96,6 +106,10 @@ void add_flame(CLI::App& app, FlameOptions& flame, RecordingVerb& out) {
   add_input(*verb, flame.input);
   verb->add_option("--before", flame.before, "compare with this recording: what has become heavier, what lighter")
       ->type_name("FILE");
+  verb->add_option("--before-range", flame.before_range, "only this part of it, instead of --from and --to")
+      ->type_name("FROM,TO")
+      ->check(moment_range())
+      ->needs("--before");
   verb->add_option(
           "--weight", flame.weight,
           "what a path weighs: hits, time (ns in calls of p and r probes), or the sum of FIELD or EVENT.FIELD; "
@@ -122,6 +136,7 @@ examples:
   kevtrace flame trace.dat
   kevtrace flame trace.dat --weight malloc.bytes -o bytes.svg
   kevtrace flame after.dat --before before.dat -o diff.svg
+  kevtrace flame trace.dat --from +5 --to +6 --before trace.dat --before-range +1,+2
 
 exit status: 0 ok, 1 the file or a part of it cannot be read, 2 usage, 3 a filter or field is wrong)");
 }
@@ -152,6 +167,12 @@ void add_diff(CLI::App& app, DiffOptions& diff, RecordingVerb& out) {
           "--align", diff.align,
           "compare both from their first record of this event on, as long as both go on (--filter must keep it)")
       ->type_name("EVENT");
+  verb->add_option("--range-a", diff.range_a, "only this part of A: seconds as printed, or +seconds from the beginning")
+      ->type_name("FROM,TO")
+      ->check(moment_range());
+  verb->add_option("--range-b", diff.range_b, "only this part of B, which may be A")
+      ->type_name("FROM,TO")
+      ->check(moment_range());
   verb->add_option("-f,--format", diff.format,
                    "of the answer: text, json, or html, a page to send; the ending of -o FILE tells it, too")
       ->type_name("FORMAT")
@@ -162,11 +183,12 @@ void add_diff(CLI::App& app, DiffOptions& diff, RecordingVerb& out) {
   add_footer(
       *verb,
       R"(html has the tables of text, what threads and paths of calls are new or gone, distributions as pictures, and a flame graph
-of what has changed. It is one file that needs nothing beside it.
+of what has changed. It is one file that needs nothing beside it. Rates of a part are of its whole length.
 
 examples:
   kevtrace diff before.dat after.dat --lat read_in,read_out --field read_out.count
   kevtrace diff before.dat after.dat --align serve_begin
+  kevtrace diff trace.dat trace.dat --range-a ,+5 --range-b +5,
   kevtrace diff before.dat after.dat --lat read_in,read_out -o diff.html)");
 }
 

@@ -42,8 +42,9 @@ struct ConvertOptions {
 
 struct FlameOptions {
   InputOptions input;
-  std::string before;  // another recording, to compare with
-  std::string weight;  // "", "hits", "time", or a field
+  std::string before;        // another recording, to compare with
+  std::string before_range;  // its part, FROM,TO; empty: the same as of the first one
+  std::string weight;        // "", "hits", "time", or a field
   bool bottom_up = false;
   double least = 0.5;  // percent
   std::string format, output;

@@ -30,11 +30,14 @@ int diff_recordings(const DiffOptions& options, const GlobalOptions& global) {
   request.wants_paths = is_html;
   request.align_on = options.align;
   int status = kOk;
-  auto a = RecordingInput::open({.file = options.a, .filters = options.filters, .from = "", .to = "", .limit = {}},
-                                report, status);
+  const auto open = [&](const std::string& file, const std::string& range) {
+    InputOptions input{.file = file, .filters = options.filters, .from = "", .to = "", .limit = {}};
+    take_range(range, input);
+    return RecordingInput::open(input, report, status);
+  };
+  auto a = open(options.a, options.range_a);
   if (!a) return status;
-  auto b = RecordingInput::open({.file = options.b, .filters = options.filters, .from = "", .to = "", .limit = {}},
-                                report, status);
+  auto b = open(options.b, options.range_b);
   if (!b) return status;
   const auto both = record::compare_recordings(a->reader(), b->reader(), request);
   if (!both) {

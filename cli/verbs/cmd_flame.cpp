@@ -64,6 +64,7 @@ int flame_recording(const FlameOptions& options, const GlobalOptions& global) {
   if (!options.before.empty()) {
     InputOptions same = options.input;
     same.file = options.before;
+    if (!options.before_range.empty()) take_range(options.before_range, same);
     other = RecordingInput::open(same, report, status);
     if (!other) return status;
   }

@@ -1,21 +1,26 @@
 // The flame graph of a real program's stacks, by mouse and keyboard.
 #include <QCheckBox>
 #include <QComboBox>
+#include <QDesktopServices>
 #include <QDockWidget>
 #include <QFile>
 #include <QFileDialog>
 #include <QFileInfo>
 #include <QLineEdit>
 #include <QMenu>
+#include <QPointer>
+#include <QPushButton>
 #include <QSignalSpy>
 #include <QTest>
 #include <QTimer>
 #include <QToolButton>
+#include <QUrl>
 #include <map>
 #include <optional>
 #include <string>
 #include <vector>
 
+#include "gui/app/compare_dialog.h"
 #include "gui/app/filter_bar.h"
 #include "gui/app/flame_panel.h"
 #include "gui/app/log_panels.h"
@@ -30,6 +35,19 @@
 
 namespace kevt::gui {
 
+// Files that would be shown by another program.
+class Opened : public QObject {
+  Q_OBJECT
+
+ public:
+  Opened() { QDesktopServices::setUrlHandler(QStringLiteral("file"), this, "take"); }
+  ~Opened() override { QDesktopServices::unsetUrlHandler(QStringLiteral("file")); }
+  QList<QUrl> urls;
+
+ public Q_SLOTS:
+  void take(const QUrl& url) { urls.append(url); }
+};
+
 class GuiFlame : public WindowTest {
  protected:
   // Opens of three functions of a script: inner() is called by one of them, and opens twice as often.
@@ -42,6 +60,17 @@ class GuiFlame : public WindowTest {
     if (!kevtrace.waitForFinished(kPatienceMs)) return false;
     said_ = QString::fromUtf8(kevtrace.readAll());
     return kevtrace.exitCode() == 0 && QFile::exists(path);
+  }
+
+  // As the form has it, and as the page.
+  static QString rangeOf(std::uint64_t from_ns, std::uint64_t to_ns) {
+    const auto seconds = [](std::uint64_t ns) {
+      return QStringLiteral("%1.%2").arg(ns / 1'000'000'000).arg(ns % 1'000'000'000, 9, 10, QLatin1Char('0'));
+    };
+    return seconds(from_ns) + QLatin1Char(',') + seconds(to_ns);
+  }
+  static QString micros(std::uint64_t ns) {
+    return QStringLiteral("%1.%2").arg(ns / 1'000'000'000).arg(ns / 1000 % 1'000'000, 6, 10, QLatin1Char('0'));
   }
 
   static void show(MainWindow& window) {
@@ -274,7 +303,8 @@ TEST_F(GuiFlame, TwoRecordingsAreComparedAsAPage) {
   for (const char* const align : {"", "opening"}) {
     const QString page = folder_.filePath("page.html");
     std::optional<Result<void>> done;
-    window.compareWith(before, page, align, [&](const Result<void>& written) { done = written; });
+    window.compare({.before = before, .before_range = {}, .range = {}, .align_on = align, .page = page},
+                   [&](const Result<void>& written) { done = written; });
     ASSERT_TRUE(QTest::qWaitFor([&] { return done.has_value(); }, kPatienceMs));
     ASSERT_TRUE(*done) << done->error().message();
     QFile file(page);
@@ -284,12 +314,62 @@ TEST_F(GuiFlame, TwoRecordingsAreComparedAsAPage) {
     EXPECT_EQ(text.contains("of each, from the first opening on"), *align != 0);
   }
   std::optional<Result<void>> done;
-  window.compareWith(before, folder_.filePath("none.html"), "nobody",
-                     [&](const Result<void>& written) { done = written; });
+  const QString none = folder_.filePath("none.html");
+  window.compare({.before = before, .before_range = {}, .range = {}, .align_on = "nobody", .page = none},
+                 [&](const Result<void>& written) { done = written; });
   ASSERT_TRUE(QTest::qWaitFor([&] { return done.has_value(); }, kPatienceMs));
   ASSERT_FALSE(*done);
   EXPECT_EQ(done->error().message(), "A has no record of `nobody` to align on");
-  EXPECT_FALSE(QFile::exists(folder_.filePath("none.html")));
+  EXPECT_FALSE(QFile::exists(none));
+}
+
+// The form: two parts of one recording, the selected one and one that is typed.
+TEST_F(GuiFlame, PartsOfARecordingAreComparedByTheForm) {
+  const QString dat = folder_.filePath("stacks.dat"), page = folder_.filePath("parts.html");
+  ASSERT_TRUE(recordStacks(dat)) << qPrintable(said_);
+  MainWindow window;
+  show(window);
+  EXPECT_EQ(window.askCompare(), nullptr);
+  EXPECT_TRUE(window.problems().has("open a recording first"));
+  window.openTrace(dat);
+  window.settle();
+  const record::StoreView view = window.document().view();
+  const std::uint64_t first = view.time_ns(0), middle = view.time_ns(view.rows() / 2);
+  window.timeline().setRange(std::pair(first, middle));
+  Opened opened;
+  QPointer<CompareDialog> form = window.askCompare();
+  ASSERT_NE(form, nullptr);
+  EXPECT_EQ(form->range().currentText(), "selected: " + rangeOf(first, middle));
+  EXPECT_FALSE(form->compareButton().isEnabled());
+  EXPECT_EQ(form->verdict(), "Which recording is the earlier one?");
+  form->before().setEditText(folder_.filePath("nothing.dat"));
+  EXPECT_EQ(form->verdict(), "There is no recording " + folder_.filePath("nothing.dat"));
+  EXPECT_EQ(form->before().itemText(0), dat);
+  form->before().setEditText(dat);
+  form->beforeRange().setEditText("1..2");
+  EXPECT_TRUE(form->verdict().startsWith("`1..2` is no FROM,TO: ")) << qPrintable(form->verdict());
+  form->beforeRange().setEditText(rangeOf(first, middle));
+  EXPECT_EQ(form->verdict(), "This is one recording: which two parts of it?");
+  form->beforeRange().setEditText(rangeOf(middle, view.time_ns(view.rows() - 1)));
+  form->page().setText(dat);
+  EXPECT_EQ(form->verdict(), "The page would take the place of a recording");
+  form->page().setText(folder_.filePath("none/parts.html"));
+  EXPECT_EQ(form->verdict(), "");
+  EXPECT_TRUE(saveScreenshot(*form, folder_.filePath("form.png")));
+  form->compareButton().click();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return form->verdict().startsWith("⚠ "); }, kPatienceMs));
+  EXPECT_TRUE(form->verdict().contains("none/parts.html")) << qPrintable(form->verdict());
+  form->page().setText(page);
+  form->compareButton().click();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return form.isNull(); }, kPatienceMs));
+  EXPECT_EQ(opened.urls, QList<QUrl>{QUrl::fromLocalFile(page)});
+  QFile file(page);
+  ASSERT_TRUE(file.open(QIODevice::ReadOnly));
+  const QString text = QString::fromUtf8(file.readAll());
+  EXPECT_TRUE(text.contains("<p>Compared are A from " + micros(middle) + " to " +
+                            micros(view.time_ns(view.rows() - 1)) + "; B from " + micros(first) + " to " +
+                            micros(middle) + ".</p>"))
+      << qPrintable(text.left(20'000));
 }
 
 // The tasks of each are its own, and the records of both stand in one timeline.
@@ -337,6 +417,31 @@ TEST_F(GuiFlame, TwoRecordingsStandBesideOneAnother) {
       after.try_emplace(instances.at(record.instance - 1), record.time_ns);
   EXPECT_EQ(after["now.dat"] - after["before.dat"], 1'000'000u);
 
+  // Both are compared in one range of the timeline: a millisecond from the marker on.
+  window.timeline().setRange(std::pair(after["now.dat"], after["now.dat"] + 1'000'000));
+  std::map<std::string, std::uint64_t> in_range;
+  for (record::Row row = 0; row < shifted.rows(); ++row)
+    if (const record::TypedRecord record = shifted.typed(row); record.event->name == "opening")
+      in_range[instances.at(record.instance - 1)] +=
+          record.time_ns >= after["now.dat"] && record.time_ns <= after["now.dat"] + 1'000'000 ? 1 : 0;
+  Opened opened;
+  const QPointer<CompareDialog> form = window.askCompare();
+  ASSERT_NE(form, nullptr);
+  EXPECT_FALSE(form->beforeRange().isVisible());
+  EXPECT_FALSE(form->before().isEnabled());
+  EXPECT_EQ(form->verdict(), "");
+  EXPECT_EQ(form->page().text(), folder_.filePath("comparison.html"));
+  form->compareButton().click();
+  ASSERT_TRUE(QTest::qWaitFor([&] { return form.isNull(); }, kPatienceMs));
+  QFile page(folder_.filePath("comparison.html"));
+  ASSERT_TRUE(page.open(QIODevice::ReadOnly));
+  const QString text = QString::fromUtf8(page.readAll());
+  ASSERT_GT(in_range["now.dat"], 0u);
+  EXPECT_TRUE(text.contains(QStringLiteral("<tr><td>kprobes:opening</td><td>%1</td><td>%2</td>")
+                                .arg(in_range["before.dat"])
+                                .arg(in_range["now.dat"])))
+      << qPrintable(text.left(20'000));
+
   // A session knows both.
   const QString session = folder_.filePath("both.kevs");
   ASSERT_TRUE(window.writeSession(session));
@@ -347,3 +452,5 @@ TEST_F(GuiFlame, TwoRecordingsStandBesideOneAnother) {
 }
 
 }  // namespace kevt::gui
+
+#include "gui_flame_test.moc"

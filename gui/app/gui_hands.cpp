@@ -44,6 +44,7 @@
 #include <string>
 
 #include "common/process_choice.h"
+#include "gui/app/compare_dialog.h"
 #include "gui/app/events_panel.h"
 #include "gui/app/histogram_panel.h"
 #include "gui/app/log_panels.h"
@@ -326,7 +327,8 @@ QStringList Hands::obey(const QStringList& words) {
   if (what == "measure") return ok(measured());
   if (what == "compare" && words.size() >= 3) {
     std::optional<Result<void>> done;
-    window_.compareWith(words[1], words[2], words.value(3), [&done](const Result<void>& written) { done = written; });
+    window_.compare({.before = words[1], .before_range = {}, .range = {}, .align_on = words.value(3), .page = words[2]},
+                    [&done](const Result<void>& written) { done = written; });
     if (!wait([&] { return done.has_value(); })) return no("it is not written");
     return *done ? ok() : no(QString::fromStdString(done->error().message()));
   }

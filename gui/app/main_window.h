@@ -28,6 +28,7 @@ struct ProcessChoice;
 
 namespace kevt::gui {
 
+class CompareDialog;
 class CompilerService;
 class EventRows;
 class EventTable;
@@ -52,6 +53,7 @@ class TracingService;
 class TreePanel;
 class TriggerWatch;
 class Workspaces;
+struct CompareChoice;
 struct LatencyEvent;
 struct LiveState;
 struct Session;
@@ -107,11 +109,11 @@ class MainWindow : public QMainWindow {
 
   // Writes rows [first, last] of the table in the format of the file's ending: .txt, .csv, .json.
   Result<void> exportRows(const QString& path, int first, int last);
-  // Writes the open recording compared with an earlier one as a page (HTML), with the distributions of plotted fields;
-  // `done` comes when it is there, or why it is not.
-  // From the first record of `align_on` in each; empty: all of both.
-  void compareWith(const QString& before, const QString& page, const QString& align_on,
-                   std::function<void(const Result<void>&)> done);
+  // Writes the open recording, or both that are open beside one another, compared as a page (HTML), with the
+  // distributions of plotted fields; `done` comes when it is there, or why it is not.
+  void compare(const CompareChoice& choice, std::function<void(const Result<void>&)> done);
+  // A form for it; nullptr: no recording is open.
+  CompareDialog* askCompare();
   // Opens another recording beside the open one (record/beside.h), aligned as the word says.
   void openBeside(const QString& other, const QString& alignment);
   // Shifts the second recording against the first one, so that the selected record is where the last marker is.
@@ -190,7 +192,6 @@ class MainWindow : public QMainWindow {
   bool mayFollow(const QString& directory, Following following);
   void checkTrace(const Session& session);
   void askExport();
-  void askCompare();
   void askBeside();
   std::optional<QString> askAlignment(const QString& title, const QString& question, const QString& whole);
   void askBuffer();

@@ -1,6 +1,5 @@
 // What the window reads and writes: recordings, sessions, exports.
 #include <fmt/format.h>
-#include <QDesktopServices>
 #include <QDir>
 #include <QFile>
 #include <QFileDialog>
@@ -10,7 +9,6 @@
 #include <QMenu>
 #include <QMessageBox>
 #include <QTemporaryDir>
-#include <QUrl>
 
 #include <algorithm>
 #include <array>
@@ -25,7 +23,6 @@
 #include "gui/app/probes_panel.h"
 #include "gui/app/workspaces.h"
 #include "gui/model/apply_plan.h"
-#include "gui/model/comparison_page.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/fleet_source.h"
 #include "gui/model/row_text.h"
@@ -322,17 +319,6 @@ Result<void> MainWindow::saveTrace(const QString& path) {
                    });
 }
 
-void MainWindow::compareWith(const QString& before, const QString& page, const QString& align_on,
-                             std::function<void(const Result<void>&)> done) {
-  std::vector<record::ValueName> values;
-  for (const auto& [event, field] : timeline_->wishes().fields)  // "SYSTEM/NAME"
-    values.push_back({event.section(QLatin1Char('/'), -1).toStdString(), field.toStdString()});
-  jobs_.start([before = before.toStdString(), now = opened_file_.toStdString(), values, align = align_on.toStdString(),
-               page = page.toStdString()](
-                  const std::atomic<bool>&) { return writeComparison(before, now, values, align, page); },
-              [done = std::move(done)](const Result<void>& written) { done(written); });
-}
-
 // An event that the open recording has records of; empty: `whole` is chosen; nullopt: the user went back.
 std::optional<QString> MainWindow::askAlignment(const QString& title, const QString& question, const QString& whole) {
   QStringList choices = {whole};
@@ -341,24 +327,6 @@ std::optional<QString> MainWindow::askAlignment(const QString& title, const QStr
   const QString chosen = QInputDialog::getItem(this, title, question, choices, 0, false, &is_chosen);
   if (!is_chosen) return std::nullopt;
   return chosen == choices.front() ? QString() : chosen;
-}
-
-void MainWindow::askCompare() {
-  if (opened_file_.isEmpty())
-    return report(std::unexpected(Error("open a recording first: an earlier one is compared with it")));
-  const QString before = QFileDialog::getOpenFileName(this, tr("Compare with an earlier recording"), {},
-                                                      tr("Recordings (*.dat);;All files (*)"));
-  if (before.isEmpty()) return;
-  const auto align_on = askAlignment(tr("Compare"), tr("All of both, or both from their first record of an event"),
-                                     tr("all of both, from their beginnings"));
-  if (!align_on) return;
-  const QString page =
-      QFileDialog::getSaveFileName(this, tr("Write the comparison"), tr("comparison.html"), tr("Page (*.html)"));
-  if (page.isEmpty()) return;
-  compareWith(before, page, *align_on, [this, page](const Result<void>& written) {
-    report(written);
-    if (written) QDesktopServices::openUrl(QUrl::fromLocalFile(page));
-  });
 }
 
 void MainWindow::openBeside(const QString& other, const QString& alignment) {

@@ -159,6 +159,18 @@ class Answers(ProcessTest):
         with open(self.path("diff.txt"), encoding="utf-8") as file:
             self.assertEqual(file.read(), self.ask("diff", path, other, command=False))
 
+    def test_parts_of_a_recording_are_compared(self):
+        path = self.path("a.dat")
+        self.ask("run", "-o", path, *LEAF)
+        lines = [json.loads(line) for line in self.ask("report", path, "-f", "json", command=False).splitlines()]
+        third = [line["ts"] for line in lines if line["type"] == "event"][2]
+        moment = f"{third // 10**9}.{third % 10**9:09}"
+        made = self.answer("diff", path, path, "--range-a", f",{moment}", "--range-b", f"{moment},", command=False)
+        self.assertEqual([(e["event"], e["a"], e["b"]) for e in made["events"]], [("kprobes:lf", 3, 3)])  # ends included
+        self.assertEqual((made["a_to_ns"], made["b_from_ns"]), (third, third))
+        flame = self.ask("flame", path, "--from", moment, "--before", path, "--before-range", ",", command=False)
+        self.assertRegex(flame, r"(?m)^ +5 +3 +-2 +all$")
+
     def test_numbers_are_shown_as_their_type_says(self):
         path = self.path("a.dat")
         self.ask("run", "-o", path, *LEAF, "-e", "p:sy brief:leaf what=%si:symbol list=+0($stack):x8[2]")

@@ -73,6 +73,12 @@ class BesideReader final : public RecordReader {
 
   const Metadata& metadata() const override { return metadata_; }
 
+  std::vector<std::int64_t> shifts() const {
+    std::vector<std::int64_t> all;
+    for (const Side& side : sides_) all.push_back(side.shift_ns);
+    return all;
+  }
+
   bool next(TypedRecord& out) override {
     if (given_ != nullptr) step(*std::exchange(given_, nullptr));
     Side* first = nullptr;
@@ -294,12 +300,22 @@ std::vector<std::string> instance_names(const std::vector<std::string>& files) {
   return names;
 }
 
-Result<std::unique_ptr<RecordReader>> open_beside(const BesideNames& names) {
+namespace {
+
+Result<std::unique_ptr<BesideReader>> open_all(const BesideNames& names) {
   if (names.files.size() > kMostBeside)
     return std::unexpected(Error(fmt::format("{} recordings are more than {}", names.files.size(), kMostBeside)));
   auto reader = std::make_unique<BesideReader>();
   KEVT_TRY(reader->open(names));
   return reader;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<RecordReader>> open_beside(const BesideNames& names) { return KEVT_TRY(open_all(names)); }
+
+Result<std::vector<std::int64_t>> beside_shifts(const BesideNames& names) {
+  return KEVT_TRY(open_all(names))->shifts();
 }
 
 }  // namespace kevt::record

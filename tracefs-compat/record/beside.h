@@ -9,6 +9,7 @@
 // Times are those of the first recording; the others are shifted. Histograms, which would be sums, are left out.
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -31,6 +32,9 @@ struct BesideNames {
 std::optional<BesideNames> beside_names(const std::string& path);
 
 Result<std::unique_ptr<RecordReader>> open_beside(const BesideNames& names);
+
+// How much later, in nanoseconds, the records of each file stand there than in the file itself.
+Result<std::vector<std::int64_t>> beside_shifts(const BesideNames& names);
 
 // Of a file among them: the name of its instance.
 std::vector<std::string> instance_names(const std::vector<std::string>& files);

@@ -80,5 +80,14 @@ TEST(Moment, IsReadAsPrinted) {
     EXPECT_EQ(parse_moment(bad).has_value(), std::string_view(bad) == "1.") << bad;
 }
 
+TEST(MomentRange, HasEitherEndOrBoth) {
+  constexpr Moment kSecond{1'000'000'000, false}, kLater{1'500'000'000, true};
+  EXPECT_EQ(parse_range("1,+1.5"), (MomentRange{kSecond, kLater}));
+  EXPECT_EQ(parse_range("1,"), (MomentRange{kSecond, {}}));
+  EXPECT_EQ(parse_range(",+1.5"), (MomentRange{{}, kLater}));
+  EXPECT_EQ(parse_range(","), MomentRange{});
+  for (const char* bad : {"", "1", "1,2,3", "x,", ",x", "1..2", " 1,2"}) EXPECT_FALSE(parse_range(bad)) << bad;
+}
+
 }  // namespace
 }  // namespace kevt::record

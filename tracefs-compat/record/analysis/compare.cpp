@@ -7,6 +7,7 @@
 #include <map>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 
 #include "tracefs-compat/record/analysis/columns.h"
 #include "tracefs-compat/record/analysis/histogram.h"
@@ -30,7 +31,7 @@ class Summing {
     made_.histograms.resize(request.values.size() + request.latencies.size());
   }
 
-  RecordingSummary run(RecordReader& reader, const TimeRange& range) {
+  RecordingSummary run(QueriedReader& reader, const TimeRange& range) {
     FoldedPaths paths(reader.metadata());
     TypedRecord record;
     std::uint64_t first = 0, last = 0, count = 0;
@@ -48,7 +49,10 @@ class Summing {
           made_.histograms[i].add(value->number);
       for (std::size_t i = 0; i < request_.latencies.size(); ++i) add_latency(i, record);
     }
-    made_.seconds = static_cast<double>(last - first) / 1e9;
+    made_.from_ns = reader.from_ns();
+    made_.to_ns = reader.to_ns();
+    const std::uint64_t from = made_.from_ns.value_or(first), to = made_.to_ns.value_or(last);
+    made_.seconds = static_cast<double>(to - std::min(from, to)) / 1e9;
     if (request_.wants_paths) made_.paths = paths.folded();
     return std::move(made_);
   }
@@ -86,6 +90,10 @@ class Summing {
   std::size_t open_of_all_ = 0;
   RecordingSummary made_;
 };
+
+std::string seconds_text(std::uint64_t ns) {
+  return fmt::format("{}.{:06}", ns / 1'000'000'000, ns / 1000 % 1'000'000);
+}
 
 void append_histograms(const std::string& head, const Histogram& a, const Histogram& b, std::string& out) {
   const auto at = std::back_inserter(out);
@@ -128,9 +136,18 @@ std::string Comparison::head_of(std::size_t histogram) const {
   return name.event.empty() ? name.field : name.event + "." + name.field;
 }
 
-std::string aligned_text(const Comparison& both) {
-  if (both.request.align_on.empty()) return "";
-  return fmt::format("{:.6f} s of each, from the first {} on", both.aligned_seconds, both.request.align_on);
+std::string compared_text(const Comparison& both) {
+  std::string out;
+  for (const auto& [name, one] : {std::pair("A", &both.a), std::pair("B", &both.b)}) {
+    if (!one->from_ns && !one->to_ns) continue;
+    if (!out.empty()) out += "; ";
+    out += name;
+    if (one->from_ns) out += " from " + seconds_text(*one->from_ns);
+    if (one->to_ns) out += " to " + seconds_text(*one->to_ns);
+  }
+  if (both.request.align_on.empty()) return out;
+  if (!out.empty()) out += "; ";
+  return out + fmt::format("{:.6f} s of each, from the first {} on", both.aligned_seconds, both.request.align_on);
 }
 
 std::string comparison_json(const Comparison& both) {
@@ -144,6 +161,9 @@ std::string comparison_json(const Comparison& both) {
       json.member("aligned_on", both.request.align_on);
       json.member("aligned_seconds", both.aligned_seconds);
     }
+    for (const auto& [name, ns] : {std::pair("a_from_ns", first.from_ns), std::pair("a_to_ns", first.to_ns),
+                                   std::pair("b_from_ns", second.from_ns), std::pair("b_to_ns", second.to_ns)})
+      if (ns) json.member(name, *ns);
     json.begin("events", '[');
     for (const auto& [name, n] : in_both(first.events, second.events)) {
       json.begin('{');
@@ -191,7 +211,7 @@ Result<TimeRange> range_from(RecordReader& reader, const std::string& event, con
 
 }  // namespace
 
-Result<Comparison> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request) {
+Result<Comparison> compare_recordings(QueriedReader& a, QueriedReader& b, const CompareRequest& request) {
   for (const ValueName& name : request.values)
     if (!is_known(name, a.metadata()) && !is_known(name, b.metadata()))
       return std::unexpected(Error("no event of either recording has a field `" + name.field + "`"));
@@ -214,7 +234,7 @@ Result<Comparison> compare_recordings(RecordReader& a, RecordReader& b, const Co
 }
 
 std::string comparison_text(const Comparison& both, Controls controls) {
-  std::string out = aligned_text(both);
+  std::string out = compared_text(both);
   if (!out.empty()) out = table_text(out, controls) + "\n";
   out += fmt::format("{:<36} {:>12} {:>12} {:>10} {:>14} {:>14} {:>10}\n", "EVENT", "A", "B", "CHANGE", "A/s", "B/s",
                      "CHANGE");

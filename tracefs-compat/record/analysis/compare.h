@@ -3,6 +3,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "tracefs-compat/record/analysis/analysis.h"
 #include "tracefs-compat/record/analysis/folded_paths.h"
 #include "tracefs-compat/record/analysis/histogram.h"
+#include "tracefs-compat/record/analysis/query.h"
 #include "tracefs-compat/record/recording.h"
 
 namespace kevt::record {
@@ -18,7 +20,7 @@ struct CompareRequest {
   std::vector<ValueName> values;          // percentiles of these
   std::vector<LatencyRequest> latencies;  // and of these times
   bool wants_paths = false;               // tasks and paths of calls, too
-  // An event: both are compared from their first record of it on, as long as both go on. Empty: all of both.
+  // An event: both are compared from their first record of it on, as long as both go on. Empty: all that is read.
   std::string align_on;
 };
 
@@ -26,7 +28,8 @@ struct RecordingSummary {
   std::map<std::string, std::uint64_t> events, tasks;  // records by SYSTEM:NAME, and by the thread's name
   std::vector<Histogram> histograms;                   // values, then latencies
   FoldedPaths::Folded paths;
-  double seconds = 0;
+  double seconds = 0;                           // of the part that was asked for, or from the first to the last record
+  std::optional<std::uint64_t> from_ns, to_ns;  // that part's ends, if they were asked for
 };
 
 struct Comparison {
@@ -48,9 +51,9 @@ double rate_of(std::uint64_t records, double seconds);
 
 // Reads both to their ends, twice to align them. An error when neither has what is asked for, or one lacks the event to
 // align on.
-Result<Comparison> compare_recordings(RecordReader& a, RecordReader& b, const CompareRequest& request);
-// "1.500000 s of each, from the first gc_begin on"; empty where all of both is compared.
-std::string aligned_text(const Comparison& both);
+Result<Comparison> compare_recordings(QueriedReader& a, QueriedReader& b, const CompareRequest& request);
+// "A from 12.000000 to 13.500000; 1.500000 s of each, from the first gc_begin on"; empty where all of both is compared.
+std::string compared_text(const Comparison& both);
 // The table as text, names in it as `controls` want them; the same as JSON.
 std::string comparison_text(const Comparison& both, Controls controls);
 std::string comparison_json(const Comparison& both);

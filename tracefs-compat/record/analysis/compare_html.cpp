@@ -216,8 +216,8 @@ std::string paths_of(const Comparison& both) {
 std::string comparison_html(const Comparison& both, const ComparedRecording& a, const ComparedRecording& b) {
   std::string out = kPageHead;
   out += "<h1><span class=\"a\">A</span> and <span class=\"b\">B</span> compared</h1>\n" + recordings_table(both, a, b);
-  if (const std::string aligned = aligned_text(both); !aligned.empty())
-    out += fmt::format("<p>Compared are {}.</p>\n", as_xml(aligned));
+  if (const std::string compared = compared_text(both); !compared.empty())
+    out += fmt::format("<p>Compared are {}.</p>\n", as_xml(compared));
   out += "<h2>Events</h2>\n" + counts_table("event", in_both(both.a.events, both.b.events), ~std::size_t{0},
                                             {both.a.seconds, both.b.seconds});
   out += "<h2>Threads, by name</h2>\n" +

@@ -2,6 +2,7 @@
 #include "tracefs-compat/record/analysis/query.h"
 
 #include <charconv>
+#include <utility>
 
 #include "tracefs-compat/record/print/trace_line.h"
 
@@ -34,6 +35,19 @@ std::optional<Moment> parse_moment(std::string_view text) {
   return made;
 }
 
+std::optional<MomentRange> parse_range(std::string_view text) {
+  const std::size_t comma = text.find(',');
+  if (comma == text.npos) return std::nullopt;
+  MomentRange made;
+  for (const auto& [word, moment] :
+       {std::pair(text.substr(0, comma), &made.from), std::pair(text.substr(comma + 1), &made.to)}) {
+    if (word.empty()) continue;
+    *moment = parse_moment(word);
+    if (!*moment) return std::nullopt;
+  }
+  return made;
+}
+
 // A moment behind the first record needs the first record, whatever it is of.
 QueriedReader::QueriedReader(RecordReader& reader, Query query) : reader_(reader), query_(std::move(query)) {
   const auto ns = [](const std::optional<Moment>& moment) { return moment ? std::optional(moment->ns) : std::nullopt; };
@@ -46,18 +60,19 @@ QueriedReader::QueriedReader(RecordReader& reader, Query query) : reader_(reader
       {.filters = &query_.filters, .instance = query_.instance, .from_ns = ns(query_.from), .to_ns = ns(query_.to)});
 }
 
-bool QueriedReader::is_after(const std::optional<Moment>& moment, std::uint64_t time_ns, bool otherwise) const {
-  if (!moment) return otherwise;
-  const std::uint64_t limit = moment->ns + (moment->is_relative ? first_ns_.value_or(0) : 0);
-  return time_ns > limit;
+std::optional<std::uint64_t> QueriedReader::ns_of(const std::optional<Moment>& moment) const {
+  if (!moment || (moment->is_relative && !first_ns_)) return std::nullopt;
+  std::uint64_t ns = moment->ns;
+  if (moment->is_relative && __builtin_add_overflow(ns, *first_ns_, &ns)) return ~std::uint64_t{0};
+  return ns;
 }
 
 bool QueriedReader::next(TypedRecord& record) {
   while (given_ < query_.limit && reader_.next(record)) {
     if (!first_ns_) first_ns_ = record.time_ns;
     ++scanned_;
-    if (is_after(query_.to, record.time_ns, false)) return false;
-    if (query_.from && !is_after(query_.from, record.time_ns + 1, true)) continue;
+    if (record.time_ns > to_ns().value_or(~std::uint64_t{0})) return false;
+    if (record.time_ns < from_ns().value_or(0)) continue;
     if (query_.instance && record.instance != *query_.instance) continue;
     if (!keeps(record)) continue;
     ++given_;

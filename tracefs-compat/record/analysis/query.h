@@ -18,8 +18,16 @@ namespace kevt::record {
 struct Moment {
   std::uint64_t ns = 0;
   bool is_relative = false;
+  friend bool operator==(const Moment&, const Moment&) = default;
 };
 std::optional<Moment> parse_moment(std::string_view text);
+
+// "5070.4,5071", "+1,", ",+2": from a moment, to a moment; nothing is set where one is missing.
+struct MomentRange {
+  std::optional<Moment> from, to;
+  friend bool operator==(const MomentRange&, const MomentRange&) = default;
+};
+std::optional<MomentRange> parse_range(std::string_view text);
 
 struct Query {
   RecordFilters filters;
@@ -39,10 +47,13 @@ class QueriedReader final : public RecordReader {
   Result<bool> give_counts(RecordWriter& to) override;
   bool is_of_one_instance() const { return query_.instance.has_value(); }
   std::uint64_t scanned() const { return scanned_; }
+  // The moments that were asked for, in the recording's time. Relative ones are known when a record was read.
+  std::optional<std::uint64_t> from_ns() const { return ns_of(query_.from); }
+  std::optional<std::uint64_t> to_ns() const { return ns_of(query_.to); }
 
  private:
   bool keeps(const TypedRecord& record);
-  bool is_after(const std::optional<Moment>& moment, std::uint64_t time_ns, bool otherwise) const;
+  std::optional<std::uint64_t> ns_of(const std::optional<Moment>& moment) const;
 
   RecordReader& reader_;
   Query query_;

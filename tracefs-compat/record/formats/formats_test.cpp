@@ -307,13 +307,52 @@ TEST_F(FormatsTest, CountersAreTheCountWhereTheyAreKnown) {
 TEST_F(FormatsTest, RecordingsAreCompared) {
   written(FileFormat::Json);
   auto a = open_recording(folder_.file("out")), b = open_recording(folder_.file("out"));
+  QueriedReader all_of_a(**a, {}), all_of_b(**b, {});
   const auto both =
-      compare_recordings(**a, **b, {.values = {{"opened", "fd"}}, .latencies = {{"opened", "closed", {}}}});
+      compare_recordings(all_of_a, all_of_b, {.values = {{"opened", "fd"}}, .latencies = {{"opened", "closed", {}}}});
   ASSERT_TRUE(both);
   const std::string table = comparison_text(*both, Controls::Raw);
   EXPECT_THAT(table, testing::ContainsRegex("kprobes:opened +3 +3 += "));
   EXPECT_THAT(table, testing::ContainsRegex("max +2500 +2500 +="));
-  EXPECT_FALSE(compare_recordings(**a, **b, {.values = {{"", "nope"}}, .latencies = {}}));
+  EXPECT_EQ(comparison_text(*both, Controls::Raw).find("EVENT"), 0u);
+  EXPECT_FALSE(compare_recordings(all_of_a, all_of_b, {.values = {{"", "nope"}}, .latencies = {}}));
+}
+
+// Two parts of one recording, whose rates are of the parts' own lengths.
+TEST_F(FormatsTest, PartsOfRecordingsAreCompared) {
+  auto writer = create_recording(FileFormat::Json, folder_.file("parts.json"), metadata_);
+  for (const std::uint64_t ms : {1000, 1100, 1200, 2000, 2500, 3000})
+    ASSERT_TRUE((*writer)->add(typed(metadata_, ms * 1'000'000, 0, closed(7, 0))));
+  ASSERT_TRUE((*writer)->finish());
+  auto a = open_recording(folder_.file("parts.json")), b = open_recording(folder_.file("parts.json"));
+  const auto part = [](std::string_view range) {
+    const MomentRange moments = parse_range(range).value_or(MomentRange{});
+    return Query{.filters = {}, .from = moments.from, .to = moments.to};
+  };
+  {
+    QueriedReader of_a(**a, part("+0.05,+0.55")), of_b(**b, part("2,"));
+    const auto both = compare_recordings(of_a, of_b, {.values = {}, .latencies = {}});
+    ASSERT_TRUE(both) << both.error().message();
+    EXPECT_EQ(both->a.events.at("kprobes:closed"), 2u);
+    EXPECT_EQ(both->b.events.at("kprobes:closed"), 3u);
+    EXPECT_DOUBLE_EQ(both->a.seconds, 0.5);
+    EXPECT_DOUBLE_EQ(both->b.seconds, 1);
+    EXPECT_THAT(comparison_text(*both, Controls::Raw),
+                testing::StartsWith("A from 1.050000 to 1.550000; B from 2.000000\nEVENT "));
+    const Json json = Json::parse(comparison_json(*both));
+    EXPECT_EQ(json["a_from_ns"], 1'050'000'000u);
+    EXPECT_EQ(json["a_to_ns"], 1'550'000'000u);
+    EXPECT_EQ(json["b_from_ns"], 2'000'000'000u);
+    EXPECT_FALSE(json.contains("b_to_ns"));
+  }
+  (*a)->rewind();
+  (*b)->rewind();
+  QueriedReader nothing(**a, part("900,800")), to_the_end(**b, part("+1,+99"));
+  const auto empty = compare_recordings(nothing, to_the_end, {.values = {}, .latencies = {}});
+  ASSERT_TRUE(empty);
+  EXPECT_TRUE(empty->a.events.empty());
+  EXPECT_EQ(empty->a.seconds, 0);
+  EXPECT_EQ(empty->b.events.at("kprobes:closed"), 3u);
 }
 
 // B has a record of another event first, and ends later: it is compared from its first `opened`, as long as A goes on.
@@ -328,7 +367,8 @@ TEST_F(FormatsTest, RecordingsAreAlignedOnAnEvent) {
   auto a = put("a.json", {{100, open}, {200, close}, {300, close}, {1'100, close}});
   auto b =
       put("b.json", {{5'000, close}, {5'400, close}, {6'000, open}, {6'500, close}, {7'000, close}, {7'001, close}});
-  const auto both = compare_recordings(**a, **b, {.values = {}, .latencies = {}, .align_on = "opened"});
+  QueriedReader all_of_a(**a, {}), all_of_b(**b, {});
+  const auto both = compare_recordings(all_of_a, all_of_b, {.values = {}, .latencies = {}, .align_on = "opened"});
   ASSERT_TRUE(both) << both.error().message();
   EXPECT_EQ(both->a.events, (std::map<std::string, std::uint64_t>{{"kprobes:opened", 1}, {"kprobes:closed", 3}}));
   EXPECT_EQ(both->b.events, (std::map<std::string, std::uint64_t>{{"kprobes:opened", 1}, {"kprobes:closed", 2}}));
@@ -336,9 +376,9 @@ TEST_F(FormatsTest, RecordingsAreAlignedOnAnEvent) {
   EXPECT_THAT(comparison_text(*both, Controls::Raw),
               testing::StartsWith("0.000001 s of each, from the first opened on\nEVENT "));
   EXPECT_EQ(Json::parse(comparison_json(*both))["aligned_on"], "opened");
-  (*a)->rewind();
-  (*b)->rewind();
-  const auto none = compare_recordings(**a, **b, {.values = {}, .latencies = {}, .align_on = "nobody"});
+  all_of_a.rewind();
+  all_of_b.rewind();
+  const auto none = compare_recordings(all_of_a, all_of_b, {.values = {}, .latencies = {}, .align_on = "nobody"});
   ASSERT_FALSE(none);
   EXPECT_EQ(none.error().message(), "A has no record of `nobody` to align on");
 }
