@@ -144,6 +144,8 @@ typedef struct kevt_question {
 } kevt_question;
 /* Waits for the controller (process `asked`).  1: it has answered; 0: it is gone, or waiting took too long. */
 KEVT_RARE int kevt_await_answer(const kevt_question* question, uint64_t asked);
+/* CLOCK_MONOTONIC; 0: it may not be asked, as under a seccomp filter. */
+KEVT_RARE int64_t kevt_now_ns(void);
 /* Sleeps until the word has changed, `left_ns` are over, or 50 ms are; 0: there is nobody to wait for. */
 KEVT_RARE int kevt_sleep_on(const uint32_t* word, uint32_t value, int64_t left_ns, uint64_t asked);
 /* Makes the call execve; asks the controller first, if it follows programs. */

@@ -17,8 +17,7 @@ typedef struct time {
   int64_t seconds, nanoseconds;
 } time;
 
-/* 0: the clock may not be asked, as under a seccomp filter. */
-static int64_t now_ns(void) {
+int64_t kevt_now_ns(void) {
   time now = {0, 0};
   if (kevt_own_syscall(NR_CLOCK_GETTIME, CLOCK_MONOTONIC_, (uint64_t)&now, 0, 0) < 0) return 0;
   return now.seconds * 1000000000ll + now.nanoseconds;
@@ -43,12 +42,12 @@ int kevt_await_answer(const kevt_question* question, uint64_t asked) {
   kevt_private* priv = (kevt_private*)kevt_state()->priv;
   const int is_impatient = __atomic_load_n(&priv->unanswered, __ATOMIC_ACQUIRE) != 0;
   const int64_t patience = is_impatient ? __atomic_load_n(&priv->patience_ns, __ATOMIC_RELAXED) : FIRST_PATIENCE_NS;
-  const int64_t began = now_ns();
+  const int64_t began = kevt_now_ns();
   int64_t waited = 0;
   while (began && waited < patience) {
     const uint32_t value = question->report ? __atomic_load_n(question->word, __ATOMIC_ACQUIRE) : question->value;
     if (is_answered(question) || !kevt_sleep_on(question->word, value, patience - waited, asked)) break;
-    waited = now_ns() - began;
+    waited = kevt_now_ns() - began;
   }
   const int has_come = is_answered(question);
   if (is_impatient) {

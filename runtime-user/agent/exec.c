@@ -8,7 +8,10 @@
 enum { NR_ACCESS = 21, NR_EXECVE = 59, NR_GETTID = 186 };
 enum { X_OK_ = 1 };
 
-enum { MOST_LOOKS = 200, A_LOOK_NS = 50 * 1000 * 1000 }; /* 10 s, if nothing changes */
+/* For how long a free ask is waited for: while asks change, and while none does.  A hostile process may change them. */
+#define MOST_NS (60ll * 1000 * 1000 * 1000)
+#define UNCHANGED_NS (10ll * 1000 * 1000 * 1000)
+#define A_LOOK_NS (50ll * 1000 * 1000)
 
 static kevt_exec_ask* try_to_claim(kevt_session* session) {
   for (int i = 0; i < KEVT_EXEC_ASKS; i++) {
@@ -25,14 +28,18 @@ static kevt_exec_ask* try_to_claim(kevt_session* session) {
  * is nobody's fault, and leaves the process as patient as it was.
  */
 static kevt_exec_ask* claim(kevt_session* session, uint32_t tid, uint64_t controller) {
-  for (int looks = 0; looks < MOST_LOOKS; looks++) {
+  const int64_t began = kevt_now_ns();
+  int64_t changed = began;
+  for (uint32_t look = tid;; look++) {
     kevt_exec_ask* const mine = try_to_claim(session);
     if (mine) return mine;
-    const kevt_exec_ask* const other = &session->execs[(tid + (uint32_t)looks) % KEVT_EXEC_ASKS];
+    const kevt_exec_ask* const other = &session->execs[look % KEVT_EXEC_ASKS];
     const uint32_t state = __atomic_load_n(&other->state, __ATOMIC_ACQUIRE);
-    if (state != KEVT_EXEC_FREE && !kevt_sleep_on(&other->state, state, A_LOOK_NS, controller)) break;
+    if (state != KEVT_EXEC_FREE && !kevt_sleep_on(&other->state, state, A_LOOK_NS, controller)) return 0;
+    const int64_t now = kevt_now_ns();
+    if (__atomic_load_n(&other->state, __ATOMIC_ACQUIRE) != state) changed = now;
+    if (!now || now - changed > UNCHANGED_NS || now - began > MOST_NS) return 0;
   }
-  return 0;
 }
 
 /* Sets `state` and waits for the controller to set another one; 0: it did not. */
