@@ -24,7 +24,7 @@ CLI::Validator moment_range() {
   return CLI::Validator(
       [](std::string& text) {
         if (record::parse_range(text)) return std::string();
-        return "`" + text + "` is no FROM,TO: two moments, seconds as printed or +seconds, of which one may be missing";
+        return "`" + text + "` is no FROM,TO: " + std::string(record::kRangeHelp);
       },
       "");
 }
@@ -106,7 +106,8 @@ void add_flame(CLI::App& app, FlameOptions& flame, RecordingVerb& out) {
   add_input(*verb, flame.input);
   verb->add_option("--before", flame.before, "compare with this recording: what has become heavier, what lighter")
       ->type_name("FILE");
-  verb->add_option("--before-range", flame.before_range, "only this part of it, instead of --from and --to")
+  verb->add_option("--before-range", flame.before_range,
+                   "only this part of the recording of --before, instead of --from and --to")
       ->type_name("FROM,TO")
       ->check(moment_range())
       ->needs("--before");

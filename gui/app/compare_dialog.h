@@ -17,11 +17,13 @@ namespace kevt::gui {
 // What there is to choose from.
 struct CompareOffer {
   QString now;                  // the open recording
-  QString before = {};          // the earlier one; where `are_beside` is set it is open, too, and cannot be changed
+  QString before = {};          // the earlier one, which is open, too, if `are_beside` is set, and cannot be changed
   bool are_beside = false;      // then they have one range, in the times of the timeline
   QStringList recordings = {};  // that were opened lately
   QStringList events = {};
-  std::vector<std::pair<QString, QString>> ranges = {};  // a name and FROM,TO; the first one is chosen
+  QString selected = {};                                 // FROM,TO; empty: nothing is selected
+  std::vector<std::pair<QString, QString>> ranges = {};  // others: a name, and FROM,TO
+  QString folder = {};                                   // of the page
 };
 
 struct CompareChoice {
@@ -43,9 +45,10 @@ class CompareDialog : public QDialog {
   QComboBox& align() { return *align_; }
   QLineEdit& page() { return *page_; }
   QPushButton& compareButton() { return *compare_; }
+  // What is wrong, or what is to be known.
   QString verdict() const;
   CompareChoice choice() const;
-  // What came of it: an error, or nothing, which closes the dialog.
+  // What came of it: an error, or nothing, which closes the dialog. Meanwhile nothing can be changed.
   void takeResult(const QString& error);
 
  Q_SIGNALS:
@@ -57,6 +60,7 @@ class CompareDialog : public QDialog {
   void judge();
 
   CompareOffer offer_;
+  QWidget* fields_;
   QComboBox *before_, *before_range_, *range_, *align_;
   QLineEdit* page_;
   QLabel* verdict_;

@@ -302,9 +302,9 @@ TEST_F(GuiFlame, TwoRecordingsAreComparedAsAPage) {
   window.settle();
   for (const char* const align : {"", "opening"}) {
     const QString page = folder_.filePath("page.html");
-    std::optional<Result<void>> done;
+    std::optional<Result<std::string>> done;
     window.compare({.before = before, .before_range = {}, .range = {}, .align_on = align, .page = page},
-                   [&](const Result<void>& written) { done = written; });
+                   [&](const Result<std::string>& unread) { done = unread; });
     ASSERT_TRUE(QTest::qWaitFor([&] { return done.has_value(); }, kPatienceMs));
     ASSERT_TRUE(*done) << done->error().message();
     QFile file(page);
@@ -313,10 +313,10 @@ TEST_F(GuiFlame, TwoRecordingsAreComparedAsAPage) {
     EXPECT_TRUE(text.contains("<td>kprobes:opening</td>"));
     EXPECT_EQ(text.contains("of each, from the first opening on"), *align != 0);
   }
-  std::optional<Result<void>> done;
+  std::optional<Result<std::string>> done;
   const QString none = folder_.filePath("none.html");
   window.compare({.before = before, .before_range = {}, .range = {}, .align_on = "nobody", .page = none},
-                 [&](const Result<void>& written) { done = written; });
+                 [&](const Result<std::string>& unread) { done = unread; });
   ASSERT_TRUE(QTest::qWaitFor([&] { return done.has_value(); }, kPatienceMs));
   ASSERT_FALSE(*done);
   EXPECT_EQ(done->error().message(), "A has no record of `nobody` to align on");
@@ -336,14 +336,21 @@ TEST_F(GuiFlame, PartsOfARecordingAreComparedByTheForm) {
   const record::StoreView view = window.document().view();
   const std::uint64_t first = view.time_ns(0), middle = view.time_ns(view.rows() / 2);
   window.timeline().setRange(std::pair(first, middle));
+  for (const std::uint64_t at : {first, middle, first + 1}) window.timeline().addMarker(at);
   Opened opened;
   QPointer<CompareDialog> form = window.askCompare();
   ASSERT_NE(form, nullptr);
   EXPECT_EQ(form->range().currentText(), "selected: " + rangeOf(first, middle));
+  ASSERT_EQ(form->range().count(), 5);
+  EXPECT_EQ(form->range().itemText(2), "A to C: " + rangeOf(first, first + 1));
+  EXPECT_EQ(form->range().itemText(3), "C to B: " + rangeOf(first + 1, middle));
+  EXPECT_EQ(form->range().itemText(4), "A to B: " + rangeOf(first, middle));
   EXPECT_FALSE(form->compareButton().isEnabled());
   EXPECT_EQ(form->verdict(), "Which recording is the earlier one?");
   form->before().setEditText(folder_.filePath("nothing.dat"));
   EXPECT_EQ(form->verdict(), "There is no recording " + folder_.filePath("nothing.dat"));
+  form->before().setEditText("ch+http://127.0.0.1:1/nowhere");
+  EXPECT_EQ(form->verdict(), "");
   EXPECT_EQ(form->before().itemText(0), dat);
   form->before().setEditText(dat);
   form->beforeRange().setEditText("1..2");
@@ -357,9 +364,13 @@ TEST_F(GuiFlame, PartsOfARecordingAreComparedByTheForm) {
   EXPECT_EQ(form->verdict(), "");
   EXPECT_TRUE(saveScreenshot(*form, folder_.filePath("form.png")));
   form->compareButton().click();
+  EXPECT_FALSE(form->page().isEnabled());
   ASSERT_TRUE(QTest::qWaitFor([&] { return form->verdict().startsWith("⚠ "); }, kPatienceMs));
+  EXPECT_TRUE(form->page().isEnabled());
   EXPECT_TRUE(form->verdict().contains("none/parts.html")) << qPrintable(form->verdict());
+  ASSERT_TRUE(QFile(page).open(QIODevice::WriteOnly));
   form->page().setText(page);
+  EXPECT_EQ(form->verdict(), "parts.html is there, and will be replaced");
   form->compareButton().click();
   ASSERT_TRUE(QTest::qWaitFor([&] { return form.isNull(); }, kPatienceMs));
   EXPECT_EQ(opened.urls, QList<QUrl>{QUrl::fromLocalFile(page)});

@@ -326,10 +326,11 @@ QStringList Hands::obey(const QStringList& words) {
   if (what == "problems") return ok({problems()});
   if (what == "measure") return ok(measured());
   if (what == "compare" && words.size() >= 3) {
-    std::optional<Result<void>> done;
+    std::optional<Result<std::string>> done;
     window_.compare({.before = words[1], .before_range = {}, .range = {}, .align_on = words.value(3), .page = words[2]},
-                    [&done](const Result<void>& written) { done = written; });
+                    [&done](const Result<std::string>& unread) { done = unread; });
     if (!wait([&] { return done.has_value(); })) return no("it is not written");
+    if (*done && !(*done)->empty()) return no(QString::fromStdString(**done));
     return *done ? ok() : no(QString::fromStdString(done->error().message()));
   }
   if (what == "save") {

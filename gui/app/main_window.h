@@ -110,8 +110,8 @@ class MainWindow : public QMainWindow {
   // Writes rows [first, last] of the table in the format of the file's ending: .txt, .csv, .json.
   Result<void> exportRows(const QString& path, int first, int last);
   // Writes the open recording, or both that are open beside one another, compared as a page (HTML), with the
-  // distributions of plotted fields; `done` comes when it is there, or why it is not.
-  void compare(const CompareChoice& choice, std::function<void(const Result<void>&)> done);
+  // distributions of plotted fields; `done` comes with what could not be read of them, or why there is no page.
+  Cancelled compare(const CompareChoice& choice, std::function<void(const Result<std::string>&)> done);
   // A form for it; nullptr: no recording is open.
   CompareDialog* askCompare();
   // Opens another recording beside the open one (record/beside.h), aligned as the word says.

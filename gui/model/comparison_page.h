@@ -1,6 +1,7 @@
 // Writes two recordings, or parts of them, compared as a page (compare_html.h).
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <vector>
 
@@ -22,11 +23,11 @@ struct ComparisonWish {
   std::string page = {};                       // the file
 };
 
-// Reads both to their ends. What could not be read is in the error.
-Result<void> writeComparison(const ComparisonWish& wish);
+// Reads both to their ends. Gives what could not be read of them, if anything.
+Result<std::string> writeComparison(const ComparisonWish& wish, const std::atomic<bool>& cancelled);
 
-// Both files are open beside one another (record/beside.h): `range` has times of them together, in nanoseconds, and
-// each part the same times in its own file. Reads both as far as they are aligned.
+// Both files are open beside one another (record/beside.h): `range` has moments of them together, none of them
+// relative, and each part is the same time in its own file. Reads both as far as they are aligned.
 Result<void> takeRangeOfBoth(const std::string& opened, const record::MomentRange& range, ComparisonWish& wish);
 
 }  // namespace kevt::gui

@@ -20,7 +20,6 @@ LineFinder::LineFinder(std::shared_ptr<const record::Metadata> metadata, const S
 }
 
 void LineFinder::setMetadata(std::shared_ptr<const record::Metadata> metadata) {
-  if (metadata == metadata_) return;
   lines_.setMetadata(metadata);
   for (const auto& search : searches_) search->set_metadata(*metadata);
   metadata_ = std::move(metadata);

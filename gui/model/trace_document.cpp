@@ -108,7 +108,10 @@ void TraceDocument::openPart(const QString& path, const std::optional<fleet::Tim
       Progress progress{generation, builder.view(), nullptr, own_problems, is_last, timer.elapsed(), {}, part};
       if (is_last) progress.jumps = jumps;
       if (reader) {
-        progress.metadata = std::shared_ptr<const record::Metadata>(reader, &reader->metadata());
+        const record::Metadata& known = reader->metadata();
+        progress.metadata = is_last || !reader->adds_metadata()
+                                ? std::shared_ptr<const record::Metadata>(reader, &known)
+                                : std::make_shared<const record::Metadata>(known);
         progress.problems += strings(reader->problems(), is_last);
       }
       QMetaObject::invokeMethod(

@@ -61,6 +61,7 @@ class FleetReader final : public record::RecordReader {
   }
 
   const record::Metadata& metadata() const override { return metadata_; }
+  bool adds_metadata() const override { return true; }
   // What a reader of times should know; empty: nothing.
   const std::string& note() const { return note_; }
   const std::vector<std::string>& problems() const override { return problems_.texts(); }

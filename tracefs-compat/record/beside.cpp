@@ -72,6 +72,7 @@ class BesideReader final : public RecordReader {
   }
 
   const Metadata& metadata() const override { return metadata_; }
+  bool adds_metadata() const override { return true; }
 
   std::vector<std::int64_t> shifts() const {
     std::vector<std::int64_t> all;

@@ -362,6 +362,14 @@ Result<EventFormat> parse_format(std::string_view system, std::string_view text)
   return made;
 }
 
+EventFormats& EventFormats::operator=(const EventFormats& other) {
+  if (this == &other) return *this;
+  all_.clear();
+  by_id_.clear();
+  for (const EventFormat& format : other.all_) add(format);
+  return *this;
+}
+
 const EventFormat& EventFormats::add(EventFormat format) {
   const std::uint32_t id = format.id & 0xffff;
   all_.push_back(std::move(format));

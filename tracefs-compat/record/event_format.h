@@ -74,6 +74,14 @@ Result<EventFormat> parse_format(std::string_view system, std::string_view text)
 // The events of a recording. Pointers stay valid while it lives.
 class EventFormats {
  public:
+  EventFormats() = default;
+  // Events of a copy lie elsewhere.
+  EventFormats(const EventFormats& other) { *this = other; }
+  EventFormats& operator=(const EventFormats& other);
+  EventFormats(EventFormats&&) = default;
+  EventFormats& operator=(EventFormats&&) = default;
+  ~EventFormats() = default;
+
   // The event; an id that is there already keeps its first owner.
   const EventFormat& add(EventFormat format);
   const EventFormat* by_id(std::uint32_t id) const { return id < by_id_.size() ? by_id_[id] : nullptr; }

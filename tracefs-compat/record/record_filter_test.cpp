@@ -86,7 +86,9 @@ TEST(MomentRange, HasEitherEndOrBoth) {
   EXPECT_EQ(parse_range("1,"), (MomentRange{kSecond, {}}));
   EXPECT_EQ(parse_range(",+1.5"), (MomentRange{{}, kLater}));
   EXPECT_EQ(parse_range(","), MomentRange{});
-  for (const char* bad : {"", "1", "1,2,3", "x,", ",x", "1..2", " 1,2"}) EXPECT_FALSE(parse_range(bad)) << bad;
+  EXPECT_TRUE(parse_range("2,+1"));
+  for (const char* bad : {"", "1", "1,2,3", "x,", ",x", "1..2", " 1,2", "2,1", "+2,+1"})
+    EXPECT_FALSE(parse_range(bad)) << bad;
 }
 
 }  // namespace

@@ -131,6 +131,8 @@ class RecordReader {
  public:
   virtual ~RecordReader() = default;
   virtual const Metadata& metadata() const = 0;
+  // Whether next() may add to the metadata: then no other thread may look at them meanwhile, but at a copy.
+  virtual bool adds_metadata() const { return false; }
   // The next record in the order of time; false at the end.
   virtual bool next(TypedRecord& record) = 0;
   // What could not be read so far, with where it stands in the file (see Problems). Complete once next() has said

@@ -51,8 +51,8 @@ class Summing {
     }
     made_.from_ns = reader.from_ns();
     made_.to_ns = reader.to_ns();
-    const std::uint64_t from = made_.from_ns.value_or(first), to = made_.to_ns.value_or(last);
-    made_.seconds = static_cast<double>(to - std::min(from, to)) / 1e9;
+    const bool is_part = made_.from_ns || made_.to_ns;
+    made_.seconds = static_cast<double>(is_part ? reader.length_ns() : last - first) / 1e9;
     if (request_.wants_paths) made_.paths = paths.folded();
     return std::move(made_);
   }
@@ -93,6 +93,13 @@ class Summing {
 
 std::string seconds_text(std::uint64_t ns) {
   return fmt::format("{}.{:06}", ns / 1'000'000'000, ns / 1000 % 1'000'000);
+}
+
+std::string part_text(const char* name, const RecordingSummary& of) {
+  std::string out = name;
+  if (of.from_ns) out += " from " + seconds_text(*of.from_ns);
+  if (of.to_ns) out += " to " + seconds_text(*of.to_ns);
+  return of.from_ns || of.to_ns ? out : "all of " + out;
 }
 
 void append_histograms(const std::string& head, const Histogram& a, const Histogram& b, std::string& out) {
@@ -138,13 +145,8 @@ std::string Comparison::head_of(std::size_t histogram) const {
 
 std::string compared_text(const Comparison& both) {
   std::string out;
-  for (const auto& [name, one] : {std::pair("A", &both.a), std::pair("B", &both.b)}) {
-    if (!one->from_ns && !one->to_ns) continue;
-    if (!out.empty()) out += "; ";
-    out += name;
-    if (one->from_ns) out += " from " + seconds_text(*one->from_ns);
-    if (one->to_ns) out += " to " + seconds_text(*one->to_ns);
-  }
+  const auto is_part = [](const RecordingSummary& of) { return of.from_ns || of.to_ns; };
+  if (is_part(both.a) || is_part(both.b)) out = part_text("A", both.a) + "; " + part_text("B", both.b);
   if (both.request.align_on.empty()) return out;
   if (!out.empty()) out += "; ";
   return out + fmt::format("{:.6f} s of each, from the first {} on", both.aligned_seconds, both.request.align_on);

@@ -28,8 +28,8 @@ struct RecordingSummary {
   std::map<std::string, std::uint64_t> events, tasks;  // records by SYSTEM:NAME, and by the thread's name
   std::vector<Histogram> histograms;                   // values, then latencies
   FoldedPaths::Folded paths;
-  double seconds = 0;                           // of the part that was asked for, or from the first to the last record
-  std::optional<std::uint64_t> from_ns, to_ns;  // that part's ends, if they were asked for
+  double seconds = 0;  // of the part that was asked for (QueriedReader::length_ns); or between first and last record
+  std::optional<std::uint64_t> from_ns, to_ns;  // that part's ends
 };
 
 struct Comparison {
@@ -52,7 +52,8 @@ double rate_of(std::uint64_t records, double seconds);
 // Reads both to their ends, twice to align them. An error when neither has what is asked for, or one lacks the event to
 // align on.
 Result<Comparison> compare_recordings(QueriedReader& a, QueriedReader& b, const CompareRequest& request);
-// "A from 12.000000 to 13.500000; 1.500000 s of each, from the first gc_begin on"; empty where all of both is compared.
+// "A from 12.000000 to 13.500000; all of B", "1.500000 s of each, from the first gc_begin on"; empty where all of both
+// is compared.
 std::string compared_text(const Comparison& both);
 // The table as text, names in it as `controls` want them; the same as JSON.
 std::string comparison_text(const Comparison& both, Controls controls);

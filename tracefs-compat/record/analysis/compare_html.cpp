@@ -199,7 +199,7 @@ std::string paths_of(const Comparison& both) {
     if (weights.first == 0 || weights.second == 0) one_sided.emplace(path, weights);
   std::string out = fmt::format("<h2>Calls, in {}</h2>\n", as_xml(counts));
   if (!one_sided.empty())
-    out += "<p>Paths that one recording alone has:</p>\n" + counts_table("path", one_sided, kMostPaths, {0, 0});
+    out += "<p>Paths that one side alone has:</p>\n" + counts_table("path", one_sided, kMostPaths, {0, 0});
   out +=
       "<p>Boxes are as wide as in B; red ones have become a larger part of all, blue ones a smaller. A click "
       "zooms.</p>\n";

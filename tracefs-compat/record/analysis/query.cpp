@@ -1,6 +1,7 @@
 // Records outside the wanted time are skipped, those behind it end the reading: records come in the order of time.
 #include "tracefs-compat/record/analysis/query.h"
 
+#include <algorithm>
 #include <charconv>
 #include <utility>
 
@@ -45,6 +46,8 @@ std::optional<MomentRange> parse_range(std::string_view text) {
     *moment = parse_moment(word);
     if (!*moment) return std::nullopt;
   }
+  const bool are_alike = made.from && made.to && made.from->is_relative == made.to->is_relative;
+  if (are_alike && made.to->ns < made.from->ns) return std::nullopt;
   return made;
 }
 
@@ -67,9 +70,17 @@ std::optional<std::uint64_t> QueriedReader::ns_of(const std::optional<Moment>& m
   return ns;
 }
 
+std::uint64_t QueriedReader::length_ns() const {
+  if (!first_ns_) return 0;
+  const std::uint64_t begin = std::max(from_ns().value_or(0), *first_ns_);
+  const std::uint64_t end = std::min(to_ns().value_or(~std::uint64_t{0}), last_ns_);
+  return end - std::min(begin, end);
+}
+
 bool QueriedReader::next(TypedRecord& record) {
   while (given_ < query_.limit && reader_.next(record)) {
     if (!first_ns_) first_ns_ = record.time_ns;
+    last_ns_ = std::max(last_ns_, record.time_ns);
     ++scanned_;
     if (record.time_ns > to_ns().value_or(~std::uint64_t{0})) return false;
     if (record.time_ns < from_ns().value_or(0)) continue;
@@ -102,6 +113,7 @@ void QueriedReader::rewind() {
   kept_.clear();
   reader_.rewind();
   first_ns_.reset();
+  last_ns_ = 0;
   given_ = scanned_ = 0;
 }
 

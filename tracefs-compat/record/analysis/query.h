@@ -6,6 +6,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <unordered_set>
 #include <vector>
 
@@ -22,12 +23,15 @@ struct Moment {
 };
 std::optional<Moment> parse_moment(std::string_view text);
 
-// "5070.4,5071", "+1,", ",+2": from a moment, to a moment; nothing is set where one is missing.
+// "5070.4,5071", "+1,", ",+2": from a moment to one that is not before it; nothing is set where one is left out.
 struct MomentRange {
   std::optional<Moment> from, to;
   friend bool operator==(const MomentRange&, const MomentRange&) = default;
 };
 std::optional<MomentRange> parse_range(std::string_view text);
+// How it is written.
+inline constexpr std::string_view kRangeHelp =
+    "seconds as printed, or +seconds from the beginning; TO not before FROM, either may be left out";
 
 struct Query {
   RecordFilters filters;
@@ -50,6 +54,8 @@ class QueriedReader final : public RecordReader {
   // The moments that were asked for, in the recording's time. Relative ones are known when a record was read.
   std::optional<std::uint64_t> from_ns() const { return ns_of(query_.from); }
   std::optional<std::uint64_t> to_ns() const { return ns_of(query_.to); }
+  // How long that is, as far as the recording goes, whose records need not be kept by a filter. After the last next().
+  std::uint64_t length_ns() const;
 
  private:
   bool keeps(const TypedRecord& record);
@@ -59,6 +65,7 @@ class QueriedReader final : public RecordReader {
   Query query_;
   bool needs_first_ = false;  // the first record, from which moments count
   std::optional<std::uint64_t> first_ns_;
+  std::uint64_t last_ns_ = 0;
   std::uint64_t given_ = 0, scanned_ = 0;
   std::unordered_set<std::uint64_t> kept_;  // threads whose newest record was kept (TypedRecord::thread())
 };

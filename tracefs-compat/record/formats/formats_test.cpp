@@ -345,14 +345,28 @@ TEST_F(FormatsTest, PartsOfRecordingsAreCompared) {
     EXPECT_EQ(json["b_from_ns"], 2'000'000'000u);
     EXPECT_FALSE(json.contains("b_to_ns"));
   }
-  (*a)->rewind();
-  (*b)->rewind();
-  QueriedReader nothing(**a, part("900,800")), to_the_end(**b, part("+1,+99"));
-  const auto empty = compare_recordings(nothing, to_the_end, {.values = {}, .latencies = {}});
-  ASSERT_TRUE(empty);
-  EXPECT_TRUE(empty->a.events.empty());
-  EXPECT_EQ(empty->a.seconds, 0);
-  EXPECT_EQ(empty->b.events.at("kprobes:closed"), 3u);
+  // A part is as long as the recording goes on in it, whatever a filter keeps.
+  auto c = open_recording(folder_.file("parts.json")), d = open_recording(folder_.file("parts.json"));
+  const Query nothing{.filters = {}, .from = Moment{900'000'000'000, false}, .to = Moment{800'000'000'000, false}};
+  QueriedReader of_c(**c, nothing), of_d(**d, part("+1,+99"));
+  const auto rest = compare_recordings(of_c, of_d, {.values = {}, .latencies = {}});
+  ASSERT_TRUE(rest);
+  EXPECT_TRUE(rest->a.events.empty());
+  EXPECT_EQ(rest->a.seconds, 0);
+  EXPECT_EQ(rest->b.events.at("kprobes:closed"), 3u);
+  EXPECT_DOUBLE_EQ(rest->b.seconds, 1);
+  auto e = open_recording(folder_.file("parts.json")), f = open_recording(folder_.file("parts.json"));
+  diag::Sink sink;
+  std::size_t mistaken = 0;
+  Query filtered = part(",+1.5");
+  const std::vector<FilterRequest> opened_alone = {{"opened", ""}};
+  filtered.filters = **RecordFilters::compile(opened_alone, (*e)->metadata().formats, sink, mistaken);
+  QueriedReader of_e(**e, std::move(filtered)), all_of_f(**f, {});
+  const auto none_kept = compare_recordings(of_e, all_of_f, {.values = {}, .latencies = {}});
+  ASSERT_TRUE(none_kept);
+  EXPECT_TRUE(none_kept->a.events.empty());
+  EXPECT_DOUBLE_EQ(none_kept->a.seconds, 1.5);
+  EXPECT_THAT(comparison_text(*none_kept, Controls::Raw), testing::StartsWith("A to 2.500000; all of B\n"));
 }
 
 // B has a record of another event first, and ends later: it is compared from its first `opened`, as long as A goes on.

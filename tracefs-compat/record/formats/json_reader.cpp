@@ -192,6 +192,7 @@ class JsonReader final : public RecordReader {
   }
 
   const Metadata& metadata() const override { return metadata_; }
+  bool adds_metadata() const override { return true; }
   const std::vector<std::string>& problems() const override { return problems_.texts(); }
   void rewind() override {
     lines_->rewind();

@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <utility>
 
 namespace kevt::record {
 namespace {
@@ -15,8 +16,29 @@ using Condition = LineSearch::Condition;
 using How = LineSearch::How;
 using PartKind = LineSearch::PartKind;
 
+bool is_digits(std::string_view text) { return text.find_first_not_of("0123456789") == std::string_view::npos; }
+
+constexpr std::uint32_t kMillion = 1'000'000;
+
+// Which of the million microseconds have the digits, printed by six.
+std::vector<bool> micros_with(std::string_view digits) {
+  std::vector<bool> has(kMillion);
+  char text[6];
+  for (std::uint32_t micros = 0; micros < kMillion; ++micros) {
+    std::uint32_t left = micros;
+    for (std::size_t i = sizeof text; i-- > 0; left /= 10) text[i] = static_cast<char>('0' + left % 10);
+    has[micros] = std::string_view(text, sizeof text).contains(digits);
+  }
+  return has;
+}
+
+constexpr std::uint8_t kNotAsked = 3;  // no Answer
+constexpr std::size_t kFlagValues = 1 << 16;
+
+}  // namespace
+
 // Of decimal digits: the numbers that are printed with these digits, from the beginning, at the end, or anywhere.
-class DigitTest {
+class ChunkSearch::DigitTest {
  public:
   // nullopt: digits do not decide.
   static std::optional<DigitTest> of(const Condition& condition) {
@@ -54,42 +76,27 @@ class DigitTest {
   std::uint64_t number_ = 0, power_ = 1;  // 10 to the number of digits
 };
 
-bool is_digits(std::string_view text) { return text.find_first_not_of("0123456789") == std::string_view::npos; }
-
-constexpr std::uint32_t kMillion = 1'000'000;
-
-// Which of the million microseconds have the digits, printed by six.
-std::vector<bool> micros_with(std::string_view digits) {
-  std::vector<bool> has(kMillion);
-  char text[6];
-  for (std::uint32_t micros = 0; micros < kMillion; ++micros) {
-    std::uint32_t left = micros;
-    for (std::size_t i = sizeof text; i-- > 0; left /= 10) text[i] = static_cast<char>('0' + left % 10);
-    has[micros] = std::string_view(text, sizeof text).contains(digits);
-  }
-  return has;
-}
-
-constexpr std::uint8_t kNotAsked = 3;  // no Answer
-constexpr std::size_t kFlagValues = 1 << 16;
-
-}  // namespace
+// By task or CPU of the chunk at hand, or by flags: an Answer, or kNotAsked.
+struct ChunkSearch::Answers {
+  std::vector<std::uint8_t> of;
+  std::uint64_t chunk = 0;  // tasks and CPUs: of which one, counted
+};
 
 // A condition and what is known of it.
 struct ChunkSearch::Step {
   using Place = std::pair<const Symbols*, std::uint64_t>;  // whose the address is
+  static constexpr std::size_t kMostPlaces = 1 << 16;
 
   const Condition* condition = nullptr;
+  Answers* answers = nullptr;                 // Task, Cpu, Flags
   std::optional<DigitTest> digits = {};       // Integer: that decide
   const std::vector<bool>* micros = nullptr;  // Time: that have the digits
-  std::vector<std::uint8_t> answers = {};     // by task or CPU of the chunk at hand; by flags
   std::map<Place, Answer> places = {};
 
+  bool is_of_chunk() const { return condition->part->kind == PartKind::Task || condition->part->kind == PartKind::Cpu; }
   // Of what the whole chunk is asked about first: false: none of its tasks or CPUs fits.
   bool has_any() const {
-    const PartKind kind = condition->part->kind;
-    if (kind != PartKind::Task && kind != PartKind::Cpu) return true;
-    return std::ranges::any_of(answers, [](std::uint8_t one) { return one != 0; });
+    return !is_of_chunk() || std::ranges::any_of(answers->of, [](std::uint8_t one) { return one != 0; });
   }
 };
 
@@ -115,10 +122,12 @@ ChunkSearch::ChunkSearch(const Metadata& metadata, std::string_view text, bool m
 
 ChunkSearch::~ChunkSearch() = default;
 
+// Places may have other names now, also where the metadata are in the same place as before.
 void ChunkSearch::set_metadata(const Metadata& metadata) {
-  if (&metadata == &lines_.metadata()) return;
   lines_.set_metadata(metadata);
-  events_.clear();  // places may have other names now
+  for (const auto& [format, event] : events_)
+    for (EventSearch::Way& way : event->ways)
+      for (Step& step : way.steps) step.places.clear();
 }
 
 ChunkSearch::EventSearch& ChunkSearch::search_of(const EventFormat& event) {
@@ -131,7 +140,12 @@ ChunkSearch::EventSearch& ChunkSearch::search_of(const EventFormat& event) {
       Step& step = steps.emplace_back();
       step.condition = &condition;
       const LineSearch::Part& part = *condition.part;
-      if (part.kind == PartKind::Flags) step.answers.assign(kFlagValues, kNotAsked);
+      if (part.kind == PartKind::Flags || step.is_of_chunk()) {
+        std::unique_ptr<Answers>& known = fronts_[{part.kind, condition.how, condition.text}];
+        if (!known) known = std::make_unique<Answers>();
+        step.answers = known.get();
+        if (part.kind == PartKind::Flags) known->of.resize(kFlagValues, kNotAsked);
+      }
       if (part.kind == PartKind::Integer && part.field) {
         const char conversion = part.piece->conversion;
         if (conversion == 'd' || conversion == 'u') step.digits = DigitTest::of(condition);
@@ -148,23 +162,20 @@ ChunkSearch::EventSearch& ChunkSearch::search_of(const EventFormat& event) {
 
 // Asks about the chunk's tasks and CPUs, and leaves out what none of them fits. False: nothing is left.
 bool ChunkSearch::may_have_any(const StoreView& view, const StoreChunk& chunk, EventSearch& event) {
-  const auto ask_all = [&](Step& step, const auto& ids, auto record_of) {
-    step.answers.clear();
-    for (const std::uint32_t id : ids)
-      step.answers.push_back(static_cast<std::uint8_t>(search_.ask(event.plan, *step.condition, record_of(id))));
+  const auto record_of = [&](PartKind kind, std::uint32_t id) -> TypedRecord {
+    if (kind == PartKind::Cpu) return {.event = &event.event, .cpu = id, .comm = {}, .bytes = {}};
+    const StoreTask& task = view.names().tasks[id];
+    return {.event = &event.event, .pid = task.pid, .comm = task.comm, .bytes = {}, .instance = task.instance};
   };
   bool has_any = false;
   for (EventSearch::Way& way : event.ways) {
     for (Step& step : way.steps) {
-      if (step.condition->part->kind == PartKind::Task)
-        ask_all(step, chunk.tasks, [&](std::uint32_t id) -> TypedRecord {
-          const StoreTask& task = view.names().tasks[id];
-          return {.event = &event.event, .pid = task.pid, .comm = task.comm, .bytes = {}, .instance = task.instance};
-        });
-      if (step.condition->part->kind == PartKind::Cpu)
-        ask_all(step, chunk.cpus, [&](std::uint32_t cpu) -> TypedRecord {
-          return {.event = &event.event, .cpu = cpu, .comm = {}, .bytes = {}};
-        });
+      if (!step.is_of_chunk() || std::exchange(step.answers->chunk, chunks_) == chunks_) continue;
+      const PartKind kind = step.condition->part->kind;
+      step.answers->of.clear();
+      for (const std::uint32_t id : kind == PartKind::Cpu ? chunk.cpus : chunk.tasks)
+        step.answers->of.push_back(
+            static_cast<std::uint8_t>(search_.ask(event.plan, *step.condition, record_of(kind, id))));
     }
     way.is_possible = std::ranges::all_of(way.steps, &Step::has_any);
     has_any = has_any || way.is_possible;
@@ -202,7 +213,7 @@ void ChunkSearch::keep_by_flags(const Block& block, EventSearch& event, Step& st
   keep_by([&](std::uint16_t row) {
     const auto bytes = block.begins.bytes(row);
     const unsigned flags = (bytes.size() > 2 ? bytes[2] : 0u) | (bytes.size() > 3 ? bytes[3] : 0u) << 8;
-    std::uint8_t& known = step.answers[flags];
+    std::uint8_t& known = step.answers->of[flags];
     if (known == kNotAsked) known = static_cast<std::uint8_t>(ask(block, event, step, row));
     return static_cast<Answer>(known);
   });
@@ -236,6 +247,7 @@ void ChunkSearch::keep_by_place(const Block& block, EventSearch& event, Step& st
     else
       place.second = value_of(field, bytes).number;
     if (place == last) return last_answer;
+    if (step.places.size() >= Step::kMostPlaces) step.places.clear();
     const auto [known, is_new] = step.places.try_emplace(place, Answer::Maybe);
     if (is_new) known->second = ask(block, event, step, row);
     last = place;
@@ -266,9 +278,9 @@ void ChunkSearch::keep_by_number(const Block& block, EventSearch& event, Step& s
 void ChunkSearch::keep(const Block& block, EventSearch& event, Step& step) {
   switch (step.condition->part->kind) {
     case PartKind::Task:
-      return keep_by([&](std::uint16_t row) { return static_cast<Answer>(step.answers[block.chunk.task[row]]); });
+      return keep_by([&](std::uint16_t row) { return static_cast<Answer>(step.answers->of[block.chunk.task[row]]); });
     case PartKind::Cpu:
-      return keep_by([&](std::uint16_t row) { return static_cast<Answer>(step.answers[block.chunk.cpu[row]]); });
+      return keep_by([&](std::uint16_t row) { return static_cast<Answer>(step.answers->of[block.chunk.cpu[row]]); });
     case PartKind::Flags:
       return keep_by_flags(block, event, step);
     case PartKind::Place:
@@ -311,6 +323,7 @@ ChunkSearch::Found ChunkSearch::find(const StoreView& view, const StoreChunk& ch
   const auto is_among = [&](std::uint16_t row) { return among.empty() || has_bit(among, row); };
   constexpr auto kAxis = static_cast<std::size_t>(Axis::Event);
   std::vector<Group> groups;
+  ++chunks_;
   for (const LaneGroup& lane : chunk.groups[kAxis]) {
     if (lane.id >= is_asked.size() || !is_asked[lane.id]) continue;
     EventSearch& event = search_of(*view.names().events[lane.id]);
@@ -319,7 +332,7 @@ ChunkSearch::Found ChunkSearch::find(const StoreView& view, const StoreChunk& ch
     if (plan.all == Answer::Yes || (plan.all == Answer::Maybe && !plan.is_understood)) {
       for (const std::uint16_t row : rows)
         if (is_among(row)) set_bit(plan.all == Answer::Yes ? found.rows : found.unsure, row);
-    } else if (plan.all == Answer::Maybe && may_have_any(view, chunk, event)) {
+    } else if (plan.all == Answer::Maybe && std::ranges::any_of(rows, is_among) && may_have_any(view, chunk, event)) {
       groups.push_back({event, rows});
     }
   }

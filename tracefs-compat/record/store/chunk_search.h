@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <tuple>
 #include <vector>
 
 #include "tracefs-compat/record/print/line_search.h"
@@ -34,6 +35,8 @@ class ChunkSearch {
 
  private:
   using Answer = LineSearch::Answer;
+  class DigitTest;
+  struct Answers;
   struct Step;
   struct EventSearch;
   struct Block;
@@ -53,6 +56,9 @@ class ChunkSearch {
   TraceLines lines_;
   LineSearch search_;
   std::map<const EventFormat*, std::unique_ptr<EventSearch>> events_;
+  // Of parts that all events have alike: what is asked of the task, the CPU or the flags.
+  std::map<std::tuple<LineSearch::PartKind, LineSearch::How, std::string>, std::unique_ptr<Answers>> fronts_;
+  std::uint64_t chunks_ = 0;  // that were searched
   std::map<std::string, std::vector<bool>, std::less<>>
       micros_;                              // of digits: the microseconds of a second that have them
   std::vector<const Symbols*> symbols_;     // of the chunk's tasks

@@ -65,6 +65,54 @@ TEST_F(ChunkSearchTest, FindsWhatTheLinesHave) {
   EXPECT_LT(unsure, asked / 20);
 }
 
+// One search over chunks of many blocks; what it knows of the first one holds for the second.
+TEST_F(ChunkSearchTest, GoesOnAcrossBlocksAndChunks) {
+  const std::uint64_t seed = RandomRecords::seed();
+  SCOPED_TRACE(testing::Message() << "KEVT_SEED=" << seed);
+  test::Random random(seed);
+  StoreBuilder builder;
+  std::vector<Made> made;
+  for (int i = 0; i < 500; ++i) made.push_back(record(random));
+  std::uint64_t time = 999'000'000'000;
+  for (std::uint32_t i = 0; i < kChunkRows + 3 * kBlockRows / 2; ++i) {
+    Made& one = made[below(random, made.size())];
+    one.record.comm = one.comm, one.record.bytes = one.bytes;
+    one.record.time_ns = time += below(random, 40'000);
+    ASSERT_TRUE(builder.add(one.record));
+  }
+  const StoreView view = builder.view();
+  ASSERT_GT(view.chunks().size(), 1u);
+  TraceLines lines(metadata_);
+  std::vector<std::string> printed;
+  for (Row row = 0; row < view.rows(); ++row) lines.append(view.typed(row), printed.emplace_back());
+  const std::vector<std::uint8_t> all_events(view.names().events.size(), 1);
+  for (int round = 0; round < 12; ++round) {
+    const std::string& line = printed[below(random, printed.size())];
+    std::string text = round % 3 == 0 ? std::to_string(below(random, 100)) : text_near(line, random);
+    if (!LineSearch::takes(text)) continue;
+    ChunkSearch search(metadata_, text, true);
+    const bool is_whole = one_in(random, 2);
+    for (const auto& chunk : view.chunks()) {
+      RowBits among;
+      if (!is_whole) among = no_rows(chunk->rows());
+      for (std::uint32_t row = 0; !is_whole && row < chunk->rows(); ++row)
+        if (row / kBlockRows % 3 != 1 && !one_in(random, 5)) set_bit(among, row);
+      search.set_metadata(metadata_);
+      const auto found = search.find(view, *chunk, among, all_events);
+      for (std::uint32_t row = 0; row < chunk->rows(); ++row) {
+        const std::string& of_row = printed[chunk->first_row + row];
+        const bool is_asked = is_whole || has_bit(among, row);
+        const bool there = is_asked && std::string_view(of_row).substr(0, of_row.size() - 1).contains(text);
+        if (!has_bit(found.unsure, row)) {
+          ASSERT_EQ(has_bit(found.rows, row), there) << text << "\n" << of_row;
+        } else {
+          ASSERT_TRUE(is_asked && !has_bit(found.rows, row)) << text << "\n" << of_row;
+        }
+      }
+    }
+  }
+}
+
 TEST_F(ChunkSearchTest, EventsThatAreNotAskedForAreLeftOut) {
   test::Random random(3);
   StoreBuilder builder;
