@@ -84,7 +84,6 @@ struct ChunkSearch::Answers {
 
 // A condition and what is known of it.
 struct ChunkSearch::Step {
-  using Place = std::pair<const Symbols*, std::uint64_t>;  // whose the address is
   static constexpr std::size_t kMostPlaces = 1 << 16;
 
   const Condition* condition = nullptr;
@@ -234,24 +233,33 @@ void ChunkSearch::keep_by_time(const Block& block, Step& step) {
   });
 }
 
+ChunkSearch::Answer ChunkSearch::ask_place(const Block& block, EventSearch& event, Step& step, const Place& place,
+                                           std::uint16_t row) {
+  if (step.places.size() >= Step::kMostPlaces) step.places.clear();
+  const auto [known, is_new] = step.places.try_emplace(place, Answer::Maybe);
+  if (is_new) known->second = ask(block, event, step, row);
+  return known->second;
+}
+
 void ChunkSearch::keep_by_place(const Block& block, EventSearch& event, Step& step) {
-  Step::Place last{nullptr, 0};
-  Answer last_answer = Answer::Maybe;
   const Field& field = *step.condition->part->field;
-  const bool is_plain = field.kind == FieldKind::Number && field.item_bytes == sizeof last.second;
-  keep_by([&](std::uint16_t row) {
-    const auto bytes = block.begins.bytes(row);
-    Step::Place place{symbols_[block.chunk.task[row]], 0};
-    if (is_plain && bytes.size() >= field.offset + sizeof place.second)
-      std::memcpy(&place.second, bytes.data() + field.offset, sizeof place.second);
+  constexpr std::size_t kBytes = sizeof(Place::second);
+  const bool is_plain = field.kind == FieldKind::Number && field.item_bytes == kBytes;
+  const std::size_t offset = field.offset, least = is_plain ? offset + kBytes : kMaxStoredBytes + 1;
+  const auto payload = block.chunk.payload.data();
+  const auto sizes = block.chunk.size_depth.data(), tasks = block.chunk.task.data();
+  const auto symbols = symbols_.data();
+  keep_by([&, last = Place{}, answer = Answer::Maybe](std::uint16_t row) mutable {
+    Place place{symbols[tasks[row]], 0};
+    if ((sizes[row] & kMaxStoredBytes) >= least) [[likely]]
+      std::memcpy(&place.second, payload + block.begins[row] + offset, kBytes);
     else
-      place.second = value_of(field, bytes).number;
-    if (place == last) return last_answer;
-    if (step.places.size() >= Step::kMostPlaces) step.places.clear();
-    const auto [known, is_new] = step.places.try_emplace(place, Answer::Maybe);
-    if (is_new) known->second = ask(block, event, step, row);
-    last = place;
-    return last_answer = known->second;
+      place.second = value_of(field, block.begins.bytes(row)).number;
+    if (place != last) [[unlikely]] {
+      last = place;
+      answer = ask_place(block, event, step, place, row);
+    }
+    return answer;
   });
 }
 

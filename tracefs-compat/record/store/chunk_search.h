@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 #include "tracefs-compat/record/print/line_search.h"
@@ -35,6 +36,7 @@ class ChunkSearch {
 
  private:
   using Answer = LineSearch::Answer;
+  using Place = std::pair<const Symbols*, std::uint64_t>;  // whose the address is
   class DigitTest;
   struct Answers;
   struct Step;
@@ -48,6 +50,7 @@ class ChunkSearch {
   template <class Ask>
   void keep_by(Ask ask);
   void keep_by_flags(const Block& block, EventSearch& event, Step& step);
+  Answer ask_place(const Block& block, EventSearch& event, Step& step, const Place& place, std::uint16_t row);
   void keep_by_place(const Block& block, EventSearch& event, Step& step);
   void keep_by_number(const Block& block, EventSearch& event, Step& step);
   void keep_by_time(const Block& block, Step& step);

@@ -38,12 +38,23 @@ class BlockBegins {
     if (!begins_.empty()) return;
     begins_.resize(std::min(kBlockRows, chunk_.rows() - first_));
     chunk_.payload_begins(first_, begins_);
+    fetch();
   }
   // After read(); a row of the block.
   std::uint32_t operator[](std::uint32_t row) const { return begins_[row - first_]; }
   std::span<const std::uint8_t> bytes(std::uint32_t row) const { return chunk_.bytes_from((*this)[row], row); }
 
  private:
+  // Reads a byte of each line of the block, so that the memory is asked for many lines at once; a question about single
+  // records waits for each line instead.
+  void fetch() const {
+    constexpr std::size_t kLine = 64;
+    const auto block = chunk_.payload.subspan(begins_.front(), begins_.back() - begins_.front());
+    std::uint8_t sum = 0;
+    for (std::size_t at = 0; at < block.size(); at += kLine) sum ^= block[at];
+    asm volatile("" ::"r"(sum));  // the sum is not used, but has to be made
+  }
+
   const StoreChunk& chunk_;
   std::uint32_t first_ = 0;
   std::vector<std::uint32_t> begins_;
