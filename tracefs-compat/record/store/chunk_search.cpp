@@ -7,6 +7,7 @@
 #include <charconv>
 #include <cstring>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 namespace kevt::record {
@@ -23,12 +24,16 @@ constexpr std::uint32_t kMillion = 1'000'000;
 // Which of the million microseconds have the digits, printed by six.
 std::vector<bool> micros_with(std::string_view digits) {
   std::vector<bool> has(kMillion);
-  char text[6];
-  for (std::uint32_t micros = 0; micros < kMillion; ++micros) {
-    std::uint32_t left = micros;
-    for (std::size_t i = sizeof text; i-- > 0; left /= 10) text[i] = static_cast<char>('0' + left % 10);
-    has[micros] = std::string_view(text, sizeof text).contains(digits);
+  std::uint32_t wanted = 0, power = 1;
+  for (const char c : digits) {
+    if (power == kMillion) return has;  // more than six
+    wanted = wanted * 10 + static_cast<std::uint32_t>(c - '0');
+    power *= 10;
   }
+  // Wherever they stand: any digits before them, and any behind, which are less than `unit`.
+  for (std::uint32_t unit = 1; unit * power <= kMillion; unit *= 10)
+    for (std::uint32_t before = 0; before < kMillion; before += unit * power)
+      for (std::uint32_t behind = 0; behind < unit; ++behind) has[before + wanted * unit + behind] = true;
   return has;
 }
 
@@ -263,24 +268,40 @@ void ChunkSearch::keep_by_place(const Block& block, EventSearch& event, Step& st
   });
 }
 
+template <class Number>
 void ChunkSearch::keep_by_number(const Block& block, EventSearch& event, Step& step) {
   const Field& field = *step.condition->part->field;
   const PrintPiece& piece = *step.condition->part->piece;
   const DigitTest test = *step.digits;
-  const std::uint32_t offset = field.offset, size = field.item_bytes;
-  const unsigned of_field = 64 - 8 * size, of_piece = 64 - 8 * std::min<unsigned>(piece.bytes, 8);
+  const unsigned of_piece = 64 - 8 * std::min<unsigned>(piece.bytes, 8);
   const bool is_signed = field.is_signed, shows_sign = piece.conversion == 'd';
+  const std::size_t offset = field.offset, least = offset + sizeof(Number);
+  const auto payload = block.chunk.payload.data();
+  const auto sizes = block.chunk.size_depth.data();
   keep_by([&](std::uint16_t row) {
-    const auto bytes = block.begins.bytes(row);
-    if (bytes.size() < offset + size) return ask(block, event, step, row);
-    std::uint64_t value = 0;
-    std::memcpy(&value, bytes.data() + offset, size);
-    if (is_signed) value = static_cast<std::uint64_t>(static_cast<std::int64_t>(value << of_field) >> of_field);
+    if ((sizes[row] & kMaxStoredBytes) < least) return ask(block, event, step, row);
+    Number stored = 0;
+    std::memcpy(&stored, payload + block.begins[row] + offset, sizeof stored);
+    const std::int64_t extended = static_cast<std::make_signed_t<Number>>(stored);
+    const std::uint64_t value = is_signed ? static_cast<std::uint64_t>(extended) : stored;
     if (!shows_sign) return test.holds(value << of_piece >> of_piece, false) ? Answer::Yes : Answer::No;
     const std::int64_t shown = static_cast<std::int64_t>(value << of_piece) >> of_piece;
     const std::uint64_t number = shown < 0 ? 0 - static_cast<std::uint64_t>(shown) : static_cast<std::uint64_t>(shown);
     return test.holds(number, shown < 0) ? Answer::Yes : Answer::No;
   });
+}
+
+void ChunkSearch::keep_by_digits(const Block& block, EventSearch& event, Step& step) {
+  switch (step.condition->part->field->item_bytes) {
+    case 1:
+      return keep_by_number<std::uint8_t>(block, event, step);
+    case 2:
+      return keep_by_number<std::uint16_t>(block, event, step);
+    case 4:
+      return keep_by_number<std::uint32_t>(block, event, step);
+    default:
+      return keep_by_number<std::uint64_t>(block, event, step);
+  }
 }
 
 void ChunkSearch::keep(const Block& block, EventSearch& event, Step& step) {
@@ -294,7 +315,7 @@ void ChunkSearch::keep(const Block& block, EventSearch& event, Step& step) {
     case PartKind::Place:
       return keep_by_place(block, event, step);
     case PartKind::Integer:
-      if (step.digits) return keep_by_number(block, event, step);
+      if (step.digits) return keep_by_digits(block, event, step);
       break;
     case PartKind::Time:
       if (step.micros) return keep_by_time(block, step);

@@ -52,6 +52,8 @@ class ChunkSearch {
   void keep_by_flags(const Block& block, EventSearch& event, Step& step);
   Answer ask_place(const Block& block, EventSearch& event, Step& step, const Place& place, std::uint16_t row);
   void keep_by_place(const Block& block, EventSearch& event, Step& step);
+  void keep_by_digits(const Block& block, EventSearch& event, Step& step);
+  template <class Number>
   void keep_by_number(const Block& block, EventSearch& event, Step& step);
   void keep_by_time(const Block& block, Step& step);
   Answer ask(const Block& block, const EventSearch& event, const Step& step, std::uint16_t row);
