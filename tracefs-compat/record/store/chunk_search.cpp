@@ -4,11 +4,12 @@
 #include "tracefs-compat/record/store/chunk_search.h"
 
 #include <algorithm>
-#include <charconv>
 #include <cstring>
 #include <optional>
 #include <type_traits>
 #include <utility>
+
+#include "tracefs-compat/record/store/digit_search.h"
 
 namespace kevt::record {
 namespace {
@@ -17,69 +18,10 @@ using Condition = LineSearch::Condition;
 using How = LineSearch::How;
 using PartKind = LineSearch::PartKind;
 
-bool is_digits(std::string_view text) { return text.find_first_not_of("0123456789") == std::string_view::npos; }
-
-constexpr std::uint32_t kMillion = 1'000'000;
-
-// Which of the million microseconds have the digits, printed by six.
-std::vector<bool> micros_with(std::string_view digits) {
-  std::vector<bool> has(kMillion);
-  std::uint32_t wanted = 0, power = 1;
-  for (const char c : digits) {
-    if (power == kMillion) return has;  // more than six
-    wanted = wanted * 10 + static_cast<std::uint32_t>(c - '0');
-    power *= 10;
-  }
-  // Wherever they stand: any digits before them, and any behind, which are less than `unit`.
-  for (std::uint32_t unit = 1; unit * power <= kMillion; unit *= 10)
-    for (std::uint32_t before = 0; before < kMillion; before += unit * power)
-      for (std::uint32_t behind = 0; behind < unit; ++behind) has[before + wanted * unit + behind] = true;
-  return has;
-}
-
 constexpr std::uint8_t kNotAsked = 3;  // no Answer
 constexpr std::size_t kFlagValues = 1 << 16;
 
 }  // namespace
-
-// Of decimal digits: the numbers that are printed with these digits, from the beginning, at the end, or anywhere.
-class ChunkSearch::DigitTest {
- public:
-  // nullopt: digits do not decide.
-  static std::optional<DigitTest> of(const Condition& condition) {
-    constexpr std::size_t kMostDigits = 18;  // ten times that fits
-    const std::string& text = condition.text;
-    const bool is_number = text.size() <= kMostDigits && text.find_first_not_of("0123456789") == std::string::npos;
-    if (!is_number || (text[0] == '0' && text.size() > 1)) return std::nullopt;
-    DigitTest test;
-    test.how_ = condition.how;
-    std::from_chars(text.data(), text.data() + text.size(), test.number_);
-    for (std::size_t i = 0; i < text.size(); ++i) test.power_ *= 10;
-    return test;
-  }
-  // `size`: of the number, without its sign.
-  bool holds(std::uint64_t size, bool is_negative) const {
-    switch (how_) {
-      case How::Is:
-        return !is_negative && size == number_;
-      case How::Begins:
-        if (is_negative) return false;
-        while (size >= power_) size /= 10;
-        return size == number_;
-      case How::Ends:
-        return (size < power_ ? size : size % power_) == number_;  // a division costs more than all the rest
-      case How::Has:
-        for (; size >= power_; size /= 10)
-          if (size % power_ == number_) return true;
-        return size == number_;
-    }
-    return false;
-  }
-
- private:
-  How how_ = How::Is;
-  std::uint64_t number_ = 0, power_ = 1;  // 10 to the number of digits
-};
 
 // By task or CPU of the chunk at hand, or by flags: an Answer, or kNotAsked.
 struct ChunkSearch::Answers {
@@ -229,11 +171,11 @@ void ChunkSearch::keep_by_time(const Block& block, Step& step) {
   bool has_in_second = false;
   keep_by([&](std::uint16_t row) {
     const std::uint64_t micros = (block.chunk.time_ns(row) + 500) / 1000;  // as the line has it
-    if (micros / kMillion != second) {
-      second = micros / kMillion;
+    if (micros / kMicrosOfSecond != second) {
+      second = micros / kMicrosOfSecond;
       has_in_second = std::to_string(second).contains(step.condition->text);
     }
-    const bool has = has_in_second || (*step.micros)[micros % kMillion];
+    const bool has = has_in_second || (*step.micros)[micros % kMicrosOfSecond];
     return has ? Answer::Yes : Answer::No;
   });
 }

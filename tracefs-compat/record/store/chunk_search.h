@@ -37,7 +37,6 @@ class ChunkSearch {
  private:
   using Answer = LineSearch::Answer;
   using Place = std::pair<const Symbols*, std::uint64_t>;  // whose the address is
-  class DigitTest;
   struct Answers;
   struct Step;
   struct EventSearch;
