@@ -184,7 +184,8 @@ void add_diff(CLI::App& app, DiffOptions& diff, RecordingVerb& out) {
   add_footer(
       *verb,
       R"(html has the tables of text, what threads and paths of calls are new or gone, distributions as pictures, and a flame graph
-of what has changed. It is one file that needs nothing beside it. Rates of a part are of its whole length.
+of what has changed. It is one file that needs nothing beside it. Rates of a part are of its whole length, as far as
+the recording goes.
 
 examples:
   kevtrace diff before.dat after.dat --lat read_in,read_out --field read_out.count

@@ -54,7 +54,8 @@ class QueriedReader final : public RecordReader {
   // The moments that were asked for, in the recording's time. Relative ones are known when a record was read.
   std::optional<std::uint64_t> from_ns() const { return ns_of(query_.from); }
   std::optional<std::uint64_t> to_ns() const { return ns_of(query_.to); }
-  // How long that is, as far as the recording goes, whose records need not be kept by a filter. After the last next().
+  // How long that is, as far as records go, also such that a filter leaves out, if the reader gives those (a fleet's
+  // does not). After the last next().
   std::uint64_t length_ns() const;
 
  private:
