@@ -293,7 +293,7 @@ void Run::report_armed() const {
       const engine::TracedEvent& event = *tracing_->events().find(probe->definition().group, probe->definition().event);
       if (const auto status = tracing_->code().arm_status(event.id, probe->serial, *process))
         how += fmt::format("{}{}: {}", how.empty() ? "" : ", ", event.name, armed_text(*status));
-      if (tracing_->code().is_deferred(event.id, probe->serial, *process))
+      else if (tracing_->code().is_deferred(event.id, probe->serial, *process))
         waits += fmt::format(", `{}` waits for its {}", probe->definition().command, awaited(probe->definition()));
     }
     if (how.empty() && !waits.empty()) waits.erase(0, 2);
@@ -339,7 +339,8 @@ void Run::report_waiting() const {
     else
       for (const auto& process : processes_.all())
         for (const engine::EventProbe& probe : event->probes)
-          if (tracing_->code().is_deferred(id, probe.serial, *process))
+          if (tracing_->code().is_deferred(id, probe.serial, *process) &&
+              !tracing_->code().was_placed(id, probe.serial, *process))
             report_.status(fmt::format("`{}` was never armed: {} has not {} its {}", probe.definition().command,
                                        process->name(), is_of_jit(probe.definition()) ? "compiled" : "loaded",
                                        awaited(probe.definition())));

@@ -338,9 +338,11 @@ typedef struct kevt_session {
 typedef struct kevt_patch {
   uint64_t site; /* 0: none */
   uint8_t own[8];
+  uint64_t inode; /* of the file that it is in; 0: code of a JIT compiler */
   uint8_t length; /* of `own` */
   uint8_t order;  /* KEVT_PATCH_… */
-  uint8_t pad[6];
+  uint8_t gone;   /* 1: the target has unloaded the file; forked children that still have it have the patch */
+  uint8_t pad[5];
 } kevt_patch;
 enum {
   KEVT_PATCH_PROBE, /* given back first */

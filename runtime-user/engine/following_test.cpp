@@ -77,6 +77,37 @@ TEST_F(FollowingTest, CountsOfATargetThatGoesStay) {
   EXPECT_EQ(tracing_.records().counts(tracing_.top(), event("op")).attempts, 4u);
 }
 
+TEST_F(FollowingTest, AProbeComesBackWithItsLibrary) {
+  first_.load();
+  ASSERT_EQ(define("p:cg comes_and_goes fd=%di:u32"), 0);
+  ASSERT_EQ(enable("cg"), 0);
+  const std::uint32_t id = event("cg").id;
+  const std::uint64_t serial = event("cg").probes.front().serial;
+  const InstalledCode code = tracing_.code();
+  for (std::uint64_t times = 1; times <= 5; ++times) {
+    EXPECT_EQ(hit(first_, "cg", 7), 1u);
+    first_.runtime().unload(id);
+    first_.unload();
+    EXPECT_THAT(tracing_.targets().libraries_changed(first_), IsEmpty());
+    EXPECT_EQ(hit(first_, "cg", 7), 0u);
+    EXPECT_TRUE(code.is_deferred(id, first_));
+    EXPECT_EQ(code.arm_status(id, serial, first_)->state, runtime::ArmState::Gone);
+    EXPECT_TRUE(code.was_placed(id, serial, first_));
+    EXPECT_THAT(code.waiting(event("cg")), IsEmpty());
+    first_.runtime().reclaim();
+    first_.load();
+    EXPECT_THAT(tracing_.targets().libraries_changed(first_), IsEmpty());
+    EXPECT_EQ(code.arm_status(id, serial, first_)->state, runtime::ArmState::Jump);
+    EXPECT_EQ(code.counts(id).attempts, times);
+    EXPECT_EQ(code.counts(id, serial).attempts, times);
+    EXPECT_EQ(code.counts(id, first_).attempts, times);
+  }
+  EXPECT_EQ(first_.runtime().retired, 5u);
+  EXPECT_EQ(first_.runtime().removed, 5u);  // what has final counts holds no handle
+  EXPECT_TRUE(tracing_.targets().remove(first_));
+  EXPECT_EQ(code.counts(id).attempts, 5u);
+}
+
 TEST_F(FollowingTest, ATargetWithRecordsUnderWayStays) {
   ASSERT_EQ(define("p:op open64 fd=%di:u32"), 0);
   ASSERT_EQ(enable("op"), 0);

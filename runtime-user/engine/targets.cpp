@@ -39,21 +39,21 @@ void Targets::forget(const TracedTarget& target) {
 
 std::vector<CodeRefusal> Targets::libraries_changed(TracedTarget& target) {
   records_.drain();
+  const auto deferred = state_.code.defer_gone(target);
+  aggregation_.collect();  // of code that is gone, before its tables are used again
   std::vector<CodeRequest> requests;
   for (const auto& [id, event] : state_.events.events())
     if (state_.code.installed().is_deferred(id, target)) requests.push_back(switcher_.request_for(*event));
   auto refusals = state_.code.place_deferred(requests, target);
+  if (!deferred && target.is_alive()) refusals.push_back({deferred.error(), ""});
   for (const CodeRefusal& refusal : refusals)
     state_.instances.top().errors.add(refusal.error.message(), refusal.command, now_ns());
   return refusals;
 }
 
 std::vector<CodeRefusal> Targets::code_moved(TracedTarget& target) {
-  std::vector<CodeRefusal> refusals;
   tasks_.note_new_names();
-  if (auto done = state_.code.defer_gone(target); !done) refusals.push_back({std::move(done.error()), ""});
-  std::ranges::move(libraries_changed(target), std::back_inserter(refusals));
-  return refusals;
+  return libraries_changed(target);
 }
 
 bool Targets::waits(const TracedTarget& target) const {

@@ -31,11 +31,11 @@ class Targets {
   bool remove(TracedTarget& target);
   // From now on addresses in the target's records are printed without names.
   void forget(const TracedTarget& target);
-  // A target has loaded a library and is stopped before the library's code runs: arms the probes that waited for the
-  // library. Refusals of such probes are returned and written to the top instance's error_log.
+  // A target has loaded or unloaded a library, and waits before a new one's code runs. Probes whose code is gone wait
+  // from now on; those that waited for a library that is there now are armed. Refusals of such probes are returned and
+  // written to the top instance's error_log.
   std::vector<CodeRefusal> libraries_changed(TracedTarget& target);
-  // The runtime has found that code of armed probes is gone, or that there is new code: such probes wait, and those
-  // that wait are placed. Refusals are answered as above.
+  // The same where a JIT compiler has made or moved code.
   std::vector<CodeRefusal> code_moved(TracedTarget& target);
   // Whether a probe of an armed event waits for code in the target.
   bool waits(const TracedTarget& target) const;

@@ -45,7 +45,7 @@ enum class ArmState : std::uint8_t {
   Off,
   Jump,
   Breakpoint,
-  Gone,      // its library was unloaded; noticed when probes change, or at the end
+  Gone,      // its library was unloaded; noticed when probes or libraries change, or at the end
   Deferred,  // its library is not loaded yet; it is armed once the library is loaded
 };
 struct ArmStatus {
@@ -109,6 +109,8 @@ class ProbeRuntime {
   virtual Result<void> remove(std::span<const ProbeHandle> probes) = 0;
   // These probes are disarmed and will never be armed again: the runtime may free what they hold, except their counts.
   virtual void retire(std::span<const ProbeHandle>) {}
+  // Whether that is done, so that the counts stay as they are.
+  virtual bool has_final_counts(ProbeHandle) const { return false; }
   // Arms some probes and disarms others, or changes nothing. A runtime that can do both at once does, so that no hit
   // falls in between or is seen twice; this default disarms first, and does not see hits in between.
   virtual Result<void> replace(std::span<const ProbeHandle> armed, std::span<const ProbeHandle> disarmed) {

@@ -62,9 +62,14 @@ void TracedProcess::look_again(std::string mappings) {
   if (keeps_files()) held.env->keep_files();
 }
 
-// With return probes the runtime must see every library that is loaded, since it may unwind stacks.
+// With return probes the runtime must see every library that is loaded, since it may unwind stacks. Where only probes
+// in libraries that may be unloaded need the watch, it may fail: they stay gone then.
 Result<void> TracedProcess::note_armed() {
-  if (!held.runtime->has_returns()) return {};
+  if (!held.runtime->has_returns()) {
+    const auto may_lose = held.runtime->may_lose_code();
+    if (may_lose && *may_lose) (void)held.runtime->watch_libraries();
+    return {};
+  }
   auto watched = held.runtime->watch_libraries();  // false: a static program, which gets no more libraries
   return watched ? Result<void>() : std::unexpected(std::move(watched.error()));
 }

@@ -145,6 +145,8 @@ void TracedProcesses::look_at_libraries(TracedProcess& process, engine::Tracing&
   tracing.drain();
   if (listener_.files_change) listener_.files_change(process);
   process.look_at_files();
+  if (const auto looked = process.runtime().look_for_unloaded(); !looked && process.is_alive())
+    report_.error(looked.error());
   for (const engine::CodeRefusal& refusal : tracing.targets().libraries_changed(process))
     report_.error(fmt::format("in {}, whose library has come: {}{}{}", process.name(), refusal.command,
                               refusal.command.empty() ? "" : ": ", refusal.error.message()));

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "common/assert.h"
+#include "runtime-user/engine/code/installed_code.h"
 
 namespace kevt::engine {
 
@@ -22,6 +23,16 @@ std::string why_not_watched(TracedTarget& target) {
   return fmt::format("its library is not loaded in {}: {}", target.name(), why);
 }
 
+bool is_address(const model::Definition& definition) {
+  return std::holds_alternative<model::AddressPlace>(definition.place);
+}
+
+// Whether it is known in which library the place is.
+bool names_library(const model::Definition& definition) {
+  const auto* symbol = std::get_if<model::SymbolPlace>(&definition.place);
+  return symbol == nullptr || symbol->module.has_value();
+}
+
 }  // namespace
 
 struct CodeInstaller::LookedUp {
@@ -29,8 +40,9 @@ struct CodeInstaller::LookedUp {
   std::vector<ProbeHandles> handles;  // by request; 0 stands for the next of `probes`
 };
 
-CodeInstaller::CodeInstaller(const StaticEvents* statics, const pipeline::CodeStore* precompiled)
-    : precompiled_(precompiled) {
+CodeInstaller::CodeInstaller(const CodeTable& table, const pipeline::CodeStore* precompiled)
+    : table_(table), precompiled_(precompiled) {
+  const StaticEvents* const statics = table.static_events();
   if (!statics) return;
   for (const StaticEvent& event : statics->all()) statics_.add(catalog_entry(event));
 }
@@ -48,12 +60,17 @@ std::optional<pipeline::CheckedEvent> CodeInstaller::take_expected(const TracedT
   return std::move(taken.mapped().checked);
 }
 
+// A probe that was there before and names no library waits: nothing tells whether its library will come again.
 std::expected<std::optional<CheckedProbe>, CodeRefusal> CodeInstaller::check(const CodePlacer& placer,
                                                                              const TracedTarget& target,
                                                                              const EventProbe& probe,
                                                                              const CodeRequest& request) {
   if (auto expected = take_expected(target, probe.serial)) return placer.ready(probe, request, *std::move(expected));
-  return placer.check(probe, request);
+  auto checked = placer.check(probe, request);
+  const bool may_come_again = !checked && !names_library(probe.definition()) &&
+                              InstalledCode(table_).was_placed(request.event->id, probe.serial, target);
+  if (may_come_again) return std::nullopt;
+  return checked;
 }
 
 // A probe may wait for its library only if the target reports libraries. Once that is so it is looked up once more: the
@@ -133,7 +150,10 @@ ProbeHandles CodeInstaller::install_deferred(std::span<const DeferredProbes> def
     for (std::size_t i = 0; i < handles->size(); ++i) {
       runtime::ProbeHandle& handle = (*handles)[i];
       if (handle != kDeferred) continue;
-      auto checked = check(placer, target, request->event->probes[i], *request);
+      const EventProbe& probe = request->event->probes[i];
+      const bool was_there = InstalledCode(table_).was_placed(request->event->id, probe.serial, target);
+      if (was_there && is_address(probe.definition())) continue;  // anything may come there
+      auto checked = check(placer, target, probe, *request);
       if (checked && !*checked) continue;  // it was another library that was loaded
       handle = kRefused;
       if (!checked) {

@@ -24,9 +24,9 @@ struct DeferredProbes {
 
 class CodeInstaller {
  public:
-  // `statics`: the static events that eprobes may stand on, or nullptr. `precompiled`: code that need not be compiled,
-  // or nullptr; it outlives this object.
-  CodeInstaller(const StaticEvents* statics, const pipeline::CodeStore* precompiled);
+  // `table`: what each target has had so far, and the static events that eprobes may stand on. `precompiled`: code that
+  // need not be compiled, or nullptr. Both outlive this object.
+  CodeInstaller(const CodeTable& table, const pipeline::CodeStore* precompiled);
 
   // Passes in the result of looking a probe up in a target, so that the next installation need not look it up again.
   // Ignored if the target's env_version() has changed by then.
@@ -43,7 +43,8 @@ class CodeInstaller {
   std::vector<ProbeHandles> install_each(std::span<const CodeRequest* const> requests, TracedTarget& target,
                                          std::vector<CodeRefusal>& refusals);
   // Installs the kDeferred probes whose library is loaded by now; a probe that the target cannot have becomes kRefused,
-  // and the reason is appended to `refusals`. Returns the new handles.
+  // and the reason is appended to `refusals`. One at an address that was there before does not come back. Returns the
+  // new handles.
   ProbeHandles install_deferred(std::span<const DeferredProbes> deferred, TracedTarget& target,
                                 std::vector<CodeRefusal>& refusals);
 
@@ -61,6 +62,7 @@ class CodeInstaller {
     pipeline::CheckedEvent checked;
   };
   std::unordered_map<const TracedTarget*, std::unordered_map<std::uint64_t, Expected>> expected_;  // by serial
+  const CodeTable& table_;
   const pipeline::CodeStore* precompiled_;
   pipeline::CodeStore kept_;
   target::FixedCatalog statics_;

@@ -7,6 +7,7 @@
 #include <map>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "runtime-user/engine/traced_target.h"
@@ -38,7 +39,8 @@ struct EventVersions {
   CodeVersion now;
   std::vector<CodeVersion> former;  // disarmed; their counts still belong to the event, and each may be armed again
   bool armed = false;
-  std::map<std::uint64_t, runtime::EventCounts> gone;  // counts of removed targets, by the probe's serial
+  // Counts of code that was given back, by the probe's serial and the target; nullptr: a target that was removed.
+  std::map<std::pair<std::uint64_t, const TracedTarget*>, runtime::EventCounts> gone;
 
   template <class Use>
   void for_each(const Use& use) const {

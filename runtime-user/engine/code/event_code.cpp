@@ -254,33 +254,6 @@ void EventCode::retire(std::uint32_t event, const std::function<bool(std::uint64
   }
 }
 
-Result<void> EventCode::defer_gone(TracedTarget& target) {
-  const std::size_t t = table_.index_of(target);
-  ProbeHandles gone;
-  const auto is_gone = [&](runtime::ProbeHandle handle) {
-    return is_placed(handle) && target.runtime().arm_status(handle).may_come;
-  };
-  for (auto& [event, versions] : table_.events) {
-    for (CodeVersion& former : versions.former)
-      if (t < former.handles.size() && std::ranges::any_of(former.handles[t], is_gone)) former.key.clear();
-    if (t >= versions.now.handles.size()) continue;
-    for (std::size_t i = 0; i < versions.now.handles[t].size(); ++i) {
-      runtime::ProbeHandle& handle = versions.now.handles[t][i];
-      if (!is_gone(handle)) continue;
-      gone.push_back(handle);
-      CodeVersion& former = versions.former.emplace_back();  // for its counts
-      former.handles.resize(table_.targets.size());
-      former.handles[t] = {std::exchange(handle, kDeferred)};
-      former.serials = {versions.now.serials[i]};
-    }
-  }
-  if (gone.empty()) return {};
-  ++table_.changes;
-  auto done = target.runtime().disarm(gone);
-  target.runtime().retire(gone);
-  return done;
-}
-
 Result<void> EventCode::disarm_in(const TracedTarget& target) {
   const std::size_t t = table_.index_of(target);
   ProbeHandles armed;
@@ -298,20 +271,6 @@ void EventCode::forget(std::uint32_t event) {
         if (table_.targets[t]->is_alive()) (void)table_.targets[t]->runtime().remove(placed_of(version.handles[t]));
     });
   table_.events.erase(event);
-}
-
-std::vector<CodeRefusal> EventCode::place_deferred(std::span<const CodeRequest> requests, TracedTarget& target) {
-  std::vector<CodeRefusal> refusals;
-  std::vector<DeferredProbes> deferred;
-  for (const CodeRequest& request : requests)
-    if (installed().is_deferred(request.event->id, target))
-      deferred.push_back({&request, &table_.events[request.event->id].now.handles[table_.index_of(target)]});
-  if (!deferred.empty()) ++table_.changes;
-  const ProbeHandles placed = installer_.install_deferred(deferred, target, refusals);
-  // Also if nothing was placed: the library may unwind stacks, which return probes have to provide for.
-  if (auto armed = target.runtime().arm(placed); !armed && target.is_alive())
-    refusals.push_back({std::move(armed.error()), ""});
-  return refusals;
 }
 
 std::vector<CodeRefusal> EventCode::add_target(TracedTarget& target, std::span<const CodeRequest> requests) {
@@ -333,21 +292,6 @@ std::vector<CodeRefusal> EventCode::add_target(TracedTarget& target, std::span<c
   if (done) done = target.note_armed();
   if (!done && target.is_alive()) refusals.push_back({std::move(done.error()), ""});
   return refusals;
-}
-
-void EventCode::remove_target(const TracedTarget& target) {
-  ++table_.changes;
-  const std::size_t t = table_.index_of(target);
-  KEVT_ASSERT(t < table_.targets.size());
-  for (auto& [id, versions] : table_.events)
-    versions.for_each([&](CodeVersion& version) {
-      if (t >= version.handles.size()) return;
-      for (std::size_t i = 0; i < version.handles[t].size(); ++i)
-        if (const runtime::ProbeHandle handle = version.handles[t][i]; is_placed(handle))
-          versions.gone[version.serials[i]] += table_.targets[t]->runtime().counts(handle);
-      version.handles.erase(version.handles.begin() + static_cast<std::ptrdiff_t>(t));
-    });
-  table_.targets.erase(table_.targets.begin() + static_cast<std::ptrdiff_t>(t));
 }
 
 }  // namespace kevt::engine

@@ -23,7 +23,7 @@ class EventCode {
  public:
   // `precompiled`: code that need not be compiled, owned by the caller; nullptr: none.
   EventCode(std::vector<TracedTarget*> targets, Needs needs, const pipeline::CodeStore* precompiled = nullptr)
-      : table_{std::move(targets), {}}, needs_(needs), installer_(table_.static_events(), precompiled) {}
+      : table_{std::move(targets), {}}, needs_(needs), installer_(table_, precompiled) {}
 
   InstalledCode installed() const { return InstalledCode(table_); }
 
@@ -66,6 +66,7 @@ class EventCode {
   void take_over(Change& change);
   void retire_oldest(EventVersions& versions);
   void retire_in_targets(const CodeVersion& version);
+  void settle(EventVersions& versions, std::size_t target);
 
   CodeTable table_;
   Needs needs_;

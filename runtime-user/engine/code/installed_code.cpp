@@ -1,6 +1,7 @@
 #include "runtime-user/engine/code/installed_code.h"
 
 #include <algorithm>
+#include <ranges>
 #include <string>
 #include <utility>
 
@@ -50,7 +51,7 @@ runtime::EventCounts InstalledCode::counts(std::uint32_t event) const {
   for_each_placed(*versions, [&](std::size_t t, std::uint64_t, runtime::ProbeHandle handle) {
     sum += table_.targets[t]->runtime().counts(handle);
   });
-  for (const auto& [serial, counts] : versions->gone) sum += counts;
+  for (const auto& [whose, counts] : versions->gone) sum += counts;
   return sum;
 }
 
@@ -61,7 +62,8 @@ runtime::EventCounts InstalledCode::counts(std::uint32_t event, std::uint64_t se
   for_each_placed(*versions, [&](std::size_t t, std::uint64_t of, runtime::ProbeHandle handle) {
     if (of == serial) sum += table_.targets[t]->runtime().counts(handle);
   });
-  if (const auto gone = versions->gone.find(serial); gone != versions->gone.end()) sum += gone->second;
+  for (const auto& [whose, counts] : versions->gone)
+    if (whose.first == serial) sum += counts;
   return sum;
 }
 
@@ -73,6 +75,8 @@ runtime::EventCounts InstalledCode::counts(std::uint32_t event, const TracedTarg
   for_each_placed(*versions, [&](std::size_t t, std::uint64_t, runtime::ProbeHandle handle) {
     if (t == wanted) sum += table_.targets[t]->runtime().counts(handle);
   });
+  for (const auto& [whose, counts] : versions->gone)
+    if (whose.second == &target) sum += counts;
   return sum;
 }
 
@@ -99,8 +103,24 @@ std::optional<runtime::ArmStatus> InstalledCode::arm_status(std::uint32_t event,
   if (!versions) return std::nullopt;
   const std::size_t t = table_.index_of(target);
   const runtime::ProbeHandle handle = versions->now.handle_of(serial, t);
+  if (handle == kDeferred) return gone_status(*versions, serial, t);
   if (!is_placed(handle)) return std::nullopt;
   return table_.targets[t]->runtime().arm_status(handle);
+}
+
+// Of a probe that waits: what became of the code that it had last; nullopt: it had none. Its place may be another
+// probe's by now.
+std::optional<runtime::ArmStatus> InstalledCode::gone_status(const EventVersions& versions, std::uint64_t serial,
+                                                             std::size_t target) const {
+  for (const CodeVersion& former : std::views::reverse(versions.former)) {
+    const runtime::ProbeHandle handle = former.handle_of(serial, target);
+    if (!is_placed(handle)) continue;
+    runtime::ArmStatus status = table_.targets[target]->runtime().arm_status(handle);
+    if (status.state != runtime::ArmState::Gone) status = {runtime::ArmState::Gone, "its library was unloaded"};
+    return status;
+  }
+  if (!versions.gone.contains({serial, table_.targets[target]})) return std::nullopt;
+  return runtime::ArmStatus{runtime::ArmState::Gone, "its library was unloaded"};
 }
 
 std::vector<runtime::ArmStatus> InstalledCode::arm_status(std::uint32_t event, std::size_t probe) const {
@@ -110,7 +130,8 @@ std::vector<runtime::ArmStatus> InstalledCode::arm_status(std::uint32_t event, s
     const bool is_known = versions && probe < versions->now.serials.size();
     const runtime::ProbeHandle handle = is_known ? versions->now.handle_of(versions->now.serials[probe], t) : kRefused;
     if (handle == kDeferred)
-      states.push_back({runtime::ArmState::Deferred, "its library is not loaded"});
+      states.push_back(gone_status(*versions, versions->now.serials[probe], t)
+                           .value_or(runtime::ArmStatus{runtime::ArmState::Deferred, "its library is not loaded"}));
     else
       states.push_back(is_placed(handle) ? table_.targets[t]->runtime().arm_status(handle) : runtime::ArmStatus{});
   }
@@ -130,12 +151,24 @@ bool InstalledCode::is_deferred(std::uint32_t event, std::uint64_t serial, const
   return versions && versions->now.handle_of(serial, table_.index_of(target)) == kDeferred;
 }
 
+bool InstalledCode::was_placed(std::uint32_t event, std::uint64_t serial, const TracedTarget& target) const {
+  const EventVersions* const versions = table_.find(event);
+  if (!versions) return false;
+  const std::size_t wanted = table_.index_of(target);
+  bool was_placed = versions->gone.contains({serial, &target});
+  for_each_placed(*versions, [&](std::size_t t, std::uint64_t of, runtime::ProbeHandle) {
+    was_placed = was_placed || (t == wanted && of == serial);
+  });
+  return was_placed;
+}
+
 std::vector<const EventProbe*> InstalledCode::waiting(const TracedEvent& event) const {
   std::vector<const EventProbe*> waiting;
   const EventVersions* const versions = table_.find(event.id);
   if (!versions || !versions->armed) return waiting;
   for (const EventProbe& probe : event.probes) {
-    bool was_placed = versions->gone.contains(probe.serial);
+    bool was_placed =
+        std::ranges::any_of(versions->gone, [&](const auto& one) { return one.first.first == probe.serial; });
     for_each_placed(*versions, [&](std::size_t, std::uint64_t serial, runtime::ProbeHandle) {
       was_placed = was_placed || serial == probe.serial;
     });

@@ -45,7 +45,7 @@ class InstalledCode {
 
   // Whether all code that the event has had checks this filter, so that no record comes that the filter rejects.
   bool always_asks(std::uint32_t event, std::string_view filter_text) const;
-  // The state of one probe in one target; nullopt: the probe has no code there.
+  // The state of one probe in one target; nullopt: the probe has no code there, and had none that is gone.
   std::optional<runtime::ArmStatus> arm_status(std::uint32_t event, std::uint64_t serial,
                                                const TracedTarget& target) const;
   // The state of one probe (an index) of the event's present code, for each target.
@@ -53,11 +53,16 @@ class InstalledCode {
   // Whether some probe of the event, or the one with this serial, waits for the target to load a library.
   bool is_deferred(std::uint32_t event, const TracedTarget& target) const;
   bool is_deferred(std::uint32_t event, std::uint64_t serial, const TracedTarget& target) const;
+  // Whether the target has, or had, code of the probe.
+  bool was_placed(std::uint32_t event, std::uint64_t serial, const TracedTarget& target) const;
   // Probes of an armed event that have never had code in any target and wait for a library. Empty: the event is not
   // armed, or no probe waits.
   std::vector<const EventProbe*> waiting(const TracedEvent& event) const;
 
  private:
+  std::optional<runtime::ArmStatus> gone_status(const EventVersions& versions, std::uint64_t serial,
+                                                std::size_t target) const;
+
   const CodeTable& table_;
 };
 

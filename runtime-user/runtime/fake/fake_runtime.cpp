@@ -33,7 +33,21 @@ Result<void> FakeRuntime::set(std::span<const ProbeHandle> probes, bool armed) {
 }
 
 ArmStatus FakeRuntime::arm_status(ProbeHandle probe) const {
+  if (probes_[probe].is_gone) return {ArmState::Gone, "its library was unloaded", true};
   return {probes_[probe].armed ? ArmState::Jump : ArmState::Off, ""};
+}
+
+void FakeRuntime::retire(std::span<const ProbeHandle> probes) {
+  retired += probes.size();
+  for (const ProbeHandle probe : probes) probes_[probe].is_retired = true;
+}
+
+void FakeRuntime::unload(std::uint32_t id) {
+  for (Probe& probe : probes_) probe.is_gone = probe.is_gone || (probe.id == id && probe.armed);
+}
+
+void FakeRuntime::reclaim() {
+  for (Probe& probe : probes_) probe.is_final = probe.is_retired;
 }
 
 std::size_t FakeRuntime::armed() const {

@@ -36,9 +36,13 @@ class FakeRuntime final : public ProbeRuntime {
                                            std::span<const std::uint32_t> ids) override;
   Result<void> arm(std::span<const ProbeHandle> probes) override { return set(probes, true); }
   Result<void> disarm(std::span<const ProbeHandle> probes) override { return set(probes, false); }
-  Result<void> remove(std::span<const ProbeHandle> probes) override { return set(probes, false); }
+  Result<void> remove(std::span<const ProbeHandle> probes) override {
+    removed += probes.size();
+    return set(probes, false);
+  }
   EventCounts counts(ProbeHandle probe) const override { return probes_[probe].counts; }
-  void retire(std::span<const ProbeHandle> probes) override { retired += probes.size(); }
+  void retire(std::span<const ProbeHandle> probes) override;
+  bool has_final_counts(ProbeHandle probe) const override { return probes_[probe].is_final; }
   ArmStatus arm_status(ProbeHandle probe) const override;
   std::size_t drain(const RecordSink& sink) override;
   std::span<std::uint64_t> shared_cells() override { return words; }
@@ -59,6 +63,11 @@ class FakeRuntime final : public ProbeRuntime {
   // The same by a hit that was under way when the probe was disarmed. `raised`: as HitCount::raised.
   void count_late(std::uint32_t id, std::vector<std::uint64_t> key, std::vector<std::uint64_t> sums,
                   std::uint64_t raised);
+  // The library of this event's armed probe was unloaded, and may come again.
+  void unload(std::uint32_t id);
+  // Gives back what was retired so far.
+  void reclaim();
+  std::size_t removed = 0;
   // Hit tables of the event's armed probe.
   std::size_t hit_tables(std::uint32_t id) const;
   std::size_t hit_histograms = 0;  // set before tracing: how many of one event hits can count
@@ -81,7 +90,7 @@ class FakeRuntime final : public ProbeRuntime {
  private:
   struct Probe {
     std::uint32_t id = 0;
-    bool armed = false;
+    bool armed = false, is_gone = false, is_retired = false, is_final = false;
     EventCounts counts;
     std::vector<model::HitTable> tables;
   };

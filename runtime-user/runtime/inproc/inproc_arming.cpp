@@ -27,8 +27,7 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
     (one.point == model::ProbeKind::Return ? spec.returns : spec.entries).push_back(one.code);
     spec.needs = std::max(spec.needs, needs_of(one));
   }
-  const bool is_over = point.object->image->is_jit() && (point.gone || point.renamed);
-  if (is_over && point.patch.empty()) return std::nullopt;  // other code stands there now
+  if (point.is_over()) return std::nullopt;
   if (key.empty()) {
     if (point.patch.empty()) return std::nullopt;
     return points_.disarm_patch(point);
@@ -36,7 +35,7 @@ Result<std::optional<TextPatch>> InprocRuntime::patch_for(ProbePoint& point) {
   auto made = KEVT_TRY(points_.detour_for(point, key, std::move(spec)));
   KEVT_TRY(lead_to(point, *made));
   const std::uint8_t order = is_guard_site(point.site) ? KEVT_PATCH_LAST : KEVT_PATCH_PROBE;
-  KEVT_TRY(memory_.note_patch(point.site, point.live, order));
+  KEVT_TRY(memory_.note_patch(point.site, point.live, point.object->loaded.inode, order));
   return points_.arm_patch(point, *made);
 }
 
@@ -79,13 +78,6 @@ Result<void> InprocRuntime::rearm(std::span<const ProbeHandle> probes) {
   for (std::size_t i = guards; i < guards_.size(); ++i) installed_[guards_[i]].armed = false;
   guards_.resize(guards);
   return done;
-}
-
-void InprocRuntime::note_gone(std::span<const RemoteAddr> sites) {
-  for (RemoteAddr site : sites) {
-    points_.mark_gone(site);
-    memory_.forget_patch(site);
-  }
 }
 
 // Turns jumps into breakpoints before another probe is put inside the instructions that a jump displaces.

@@ -37,16 +37,6 @@ void InprocRuntime::shut_gates() {
   }
 }
 
-// Notes the probes whose libraries were unloaded.
-void InprocRuntime::note_all_gone() {
-  std::vector<TextPatch> patches;
-  for (auto& [site, point] : points_.all())
-    if (!point.patch.empty())
-      patches.push_back(
-          {.site = site, .bytes = {}, .detour = {}, .moved = {}, .covered = 0, .expected = points_.expected_at(point)});
-  note_gone(take_out_gone(tracee_, patches));
-}
-
 Result<DetachResult> InprocRuntime::detach() {
   auto left = leave();
   if (!left && !poll_exit()) note_failed_departure();
@@ -67,12 +57,13 @@ Result<DetachResult> InprocRuntime::leave() {
     KEVT_TRY(mapper_.take_away());
     return *(left_ = DetachResult::Nothing);
   }
-  // Where a probe in code of a JIT compiler is off, the memory may be anything else by now.
+  // What is gone is in forked children alone. Where a probe in code of a JIT compiler is off, the memory may be
+  // anything else by now.
   std::vector<kevt_patch> ours;
   std::ranges::copy_if(memory_.patches(), std::back_inserter(ours), [this](const kevt_patch& note) {
     const auto point = points_.all().find(RemoteAddr{note.site});
-    const bool is_jit = point != points_.all().end() && point->second.object->image->is_jit();
-    return !is_jit || !point->second.patch.empty();
+    const bool is_jit = point != points_.all().end() && point->second.object->is_jit();
+    return !note.gone && (!is_jit || !point->second.patch.empty());
   });
   auto left = Detacher(mapper_, signals_).leave(ours, memory_.tables().check_offset, count_missed_in(tracee_));
   if (left) left_ = *left;

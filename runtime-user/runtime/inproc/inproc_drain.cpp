@@ -36,9 +36,9 @@ runtime::ArmStatus InprocRuntime::arm_status(ProbeHandle probe) const {
   const auto found = points_.all().find(one.place);
   if (found == points_.all().end()) return {};
   const ProbePoint& point = found->second;
-  if (point.object->image->is_jit() && (point.gone || point.renamed))
+  if (point.object->is_jit() && (point.gone || point.renamed))
     return {runtime::ArmState::Gone, "its code was moved, freed or compiled again", true};
-  if (point.gone) return {runtime::ArmState::Gone, point.object->loaded.path + " was unloaded"};
+  if (point.gone) return {runtime::ArmState::Gone, point.object->loaded.path + " was unloaded", watch_.has_begun()};
   if (!one.armed) return {};
   if (point.plan.kind == x86::ArmKind::Jump && !points_.uses_jumps())
     return {runtime::ArmState::Breakpoint, "jumps are switched off"};

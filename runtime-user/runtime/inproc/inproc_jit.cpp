@@ -25,7 +25,7 @@ std::vector<RemoteAddr> InprocRuntime::sites_of(ProbeHandle probe) const {
 void InprocRuntime::find_versions(ProbeHandle probe) {
   Installed& event = installed_[probe];
   const auto home = points_.all().find(event.place);
-  const bool is_jit = home != points_.all().end() && home->second.object->image->is_jit();
+  const bool is_jit = home != points_.all().end() && home->second.object->is_jit();
   if (!is_jit || !event.armed || event.is_dead) return;
   for (const RemoteAddr site : points_.versions_of(event.place)) {
     if (site == event.place || std::ranges::find(event.versions, site) != event.versions.end()) continue;

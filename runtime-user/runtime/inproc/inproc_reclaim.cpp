@@ -110,6 +110,16 @@ Result<void> InprocRuntime::reclaim() {
   return {};
 }
 
+// A place where the handle was the last one, in a library that is gone: it may never come there again.
+void InprocRuntime::forget_site(RemoteAddr site, ProbeHandle probe) {
+  const auto events = at_site_.find(site.value);
+  if (events == at_site_.end()) return;
+  std::erase(events->second, probe);
+  if (!events->second.empty()) return;
+  at_site_.erase(events);
+  points_.forget(site);
+}
+
 // No hit is under way: what was left in the middle, by a jump or with its process, is lost.
 runtime::EventCounts InprocRuntime::final_counts(ProbeHandle probe) const {
   runtime::EventCounts last = counts(probe);
@@ -192,7 +202,7 @@ Result<void> InprocRuntime::forget_in_target(const Installed& event) {
 
 void InprocRuntime::forget_handle(ProbeHandle probe) {
   Installed& event = installed_[probe];
-  for (const RemoteAddr site : sites_of(probe)) std::erase(at_site_[site.value], probe);
+  for (const RemoteAddr site : sites_of(probe)) forget_site(site, probe);
   const auto of_its_id = by_id_.find(event.id);
   std::erase(of_its_id->second, probe);
   if (of_its_id->second.empty()) by_id_.erase(of_its_id);

@@ -72,6 +72,7 @@ Result<InprocRuntime::Hold> InprocRuntime::hold() {
   const bool was_stopped = tracee_.is_stopped();
   KEVT_TRY(tracee_.stop());
   Hold held(tracee_, was_stopped);
+  if (!was_stopped) has_children_.reset();
   if (!placement_.agent().priv.value) return held;
   std::uint64_t self = 0;
   const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
@@ -289,7 +290,7 @@ Result<std::vector<std::string>> InprocRuntime::refusals(const model::CompiledBa
   std::vector<std::string> found;
   StoppedText text(tracee_);
   for (const model::CompiledEvent& event : batch.events) {
-    auto point = points_.at_anew(RemoteAddr{event.place_address}, text);
+    auto point = point_anew(RemoteAddr{event.place_address}, text);
     std::string& refusal = found.emplace_back(point ? why_not_there(event, **point) : point.error().message());
     if (!refusal.empty())
       refusal = Error(std::move(refusal)).while_doing("placing `" + event.definition.command + "`").message();

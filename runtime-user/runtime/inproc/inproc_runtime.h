@@ -76,6 +76,10 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> look_at_jit();
   bool has_jit() const { return points_.has_jit(); }
   void restore_text(RemoteAddr at, std::span<std::uint8_t> text) const { points_.restore(at, text); }
+  // Whether the target may unload a library that an armed event is in, and nobody watches for that yet.
+  Result<bool> may_lose_code();
+  // Looks which libraries were unloaded; arm_status() tells then of which events the code is gone.
+  Result<void> look_for_unloaded();
   // The target has mapped or unmapped files: stacks are walked anew.
   void note_new_files() { stacks_.note_new_files(); }
   // Programs that the target or its forked children have become by exec (SessionOptions::follows_exec). Each is held
@@ -104,6 +108,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<void> disarm(std::span<const runtime::ProbeHandle> probes) override;
   Result<void> remove(std::span<const runtime::ProbeHandle> probes) override;
   void retire(std::span<const runtime::ProbeHandle> probes) override;
+  bool has_final_counts(runtime::ProbeHandle probe) const override { return installed_[probe].last_counts.has_value(); }
   Result<void> replace(std::span<const runtime::ProbeHandle> armed,
                        std::span<const runtime::ProbeHandle> disarmed) override;
   Result<void> use_jumps(bool wanted) override;
@@ -193,6 +198,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   bool may_be_run(const Installed& event, const CodeReferences& references, const CodeSharers& sharers) const;
   Result<void> forget_in_target(const Installed& event);
   void forget_handle(runtime::ProbeHandle probe);
+  void forget_site(RemoteAddr site, runtime::ProbeHandle probe);
   Result<SessionMemory::EventBlock> add_event(RemoteAddr at, std::size_t slots, std::uint32_t sinks);
   // `function`: the agent's function to call, as an offset in its image.
   Result<RemoteAddr> place_guard(const ProbedObject& object, std::uint32_t function);
@@ -208,6 +214,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   void note_gone(std::span<const RemoteAddr> sites);
   Result<void> set_semaphores();
   void note_all_gone();
+  Result<ProbePoint*> point_anew(RemoteAddr site, StoppedText& text);
   void find_versions(runtime::ProbeHandle probe);
   std::vector<RemoteAddr> sites_of(runtime::ProbeHandle probe) const;
   Result<void> narrow_crowded();
@@ -236,7 +243,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   std::vector<runtime::ProbeHandle> free_handles_;  // of installed_
   std::size_t reclaim_at_ = kFewestReclaimed;       // when so many are dead
   std::unordered_map<std::uint64_t, std::vector<runtime::ProbeHandle>> at_site_;  // in the order of installation
-  std::vector<runtime::ProbeHandle> guards_;      // of unwinders, since the first return probe was armed
+  std::vector<runtime::ProbeHandle> guards_;  // of unwinders, since the first return probe was armed
+  bool guards_unwinders_ = false;
+  std::optional<bool> has_children_;              // since the target was last stopped
   std::optional<runtime::ProbeHandle> reporter_;  // the guard in front of the linker's report
   Semaphores semaphores_;
   LibraryWatch watch_;

@@ -27,22 +27,35 @@ Result<RemoteAddr> InprocRuntime::place_guard(const ProbedObject& object, std::u
 }
 
 Result<InprocRuntime::Installed> InprocRuntime::install_guard(RemoteAddr place, std::uint32_t function) {
+  StoppedText text(tracee_);
+  KEVT_TRY(point_anew(place, text));
   auto object = KEVT_TRY(points_.object_at(place));
   auto code = KEVT_TRY(place_guard(*object, function));
   auto block = KEVT_TRY(add_event(code + kGuardCode, 0, 1));
   return Installed{.place = place, .code = {.extractor = code}, .block = block, .is_guard = true};
 }
 
-// Installs guards in front of the unwinders that have none yet.
+// Installs guards in front of the unwinders that have none. The guard of a library that has come again at its place is
+// used again. Returns those that are to be armed.
 Result<std::vector<ProbeHandle>> InprocRuntime::install_guards() {
-  std::vector<ProbeHandle> made;
+  std::vector<ProbeHandle> made, again;
+  StoppedText text(tracee_);
   auto unwinders = KEVT_TRY(find_unwinders(points_));
   for (RemoteAddr place : unwinders) {
-    if (is_guard_site(place)) continue;
-    auto guard = KEVT_TRY(install_guard(place, agent_table().restore_returns));
-    made.push_back(keep(std::move(guard)));
+    const auto known = std::ranges::find(guards_, place, [this](ProbeHandle guard) { return installed_[guard].place; });
+    if (known != guards_.end()) {
+      const auto point = points_.all().find(place);
+      if (point == points_.all().end() || !point->second.patch.empty()) continue;
+      if (!points_.at_anew(place, text)) continue;  // nor does find_unwinders() tell of what cannot be probed
+      KEVT_TRY(point_anew(place, text));
+      again.push_back(*known);
+    } else if (!is_guard_site(place)) {
+      auto guard = KEVT_TRY(install_guard(place, agent_table().restore_returns));
+      made.push_back(keep(std::move(guard)));
+    }
   }
   guards_.insert(guards_.end(), made.begin(), made.end());
+  made.insert(made.end(), again.begin(), again.end());
   return made;
 }
 
@@ -54,7 +67,8 @@ bool InprocRuntime::has_returns() const {
 // From the first return probe to the end of tracing, unwinders must find the program's own return addresses: a call may
 // last longer than the probe it began under. A library that is loaded later may bring another unwinder.
 Result<void> InprocRuntime::guard_unwinders(std::vector<ProbeHandle>& changed) {
-  if (guards_.empty() && !has_returns()) return {};
+  guards_unwinders_ = guards_unwinders_ || has_returns();
+  if (!guards_unwinders_) return {};
   auto made = KEVT_TRY(install_guards());
   for (ProbeHandle guard : made) installed_[guard].armed = true;
   changed.insert(changed.end(), made.begin(), made.end());

@@ -1,6 +1,5 @@
-// Finding the file behind an address, planning the site from the file's text, and keeping what the
-// target itself has there. The plan is made from the file; the bytes to restore are the target's,
-// and when the two differ (the program patched itself) the site is refused.
+// Planning a site from the text of its file, and keeping what the target itself has there. The plan is made from the
+// file; the bytes to restore are the target's, and when the two differ (the program patched itself) the site is refused.
 #include "runtime-user/runtime/inproc/code/probe_points.h"
 
 #include <fmt/format.h>
@@ -8,7 +7,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "compiler/target/elf/mapped_file.h"
 #include "compiler/target/process/jit_code.h"
 #include "runtime-user/runtime/inproc/x86/machine.h"
 
@@ -35,78 +33,6 @@ bool is_inside(RemoteAddr inner, const ProbePoint& outer) {
 
 }  // namespace
 
-Result<void> ProbePoints::refresh() {
-  auto maps = KEVT_TRY(target::read_maps(tracee_.pid()));
-  unreadable_.clear();
-  for (target::LoadedObject& loaded : target::loaded_objects(maps)) {
-    const bool known = std::ranges::any_of(objects_, [&](const auto& object) {
-      return object->loaded.start() == loaded.start() && object->loaded.inode == loaded.inode;
-    });
-    if (known) continue;
-    const std::string path = target::readable_path(tracee_.pid(), loaded);
-    auto file = files_.open(path);
-    const auto bias = file ? target::load_bias(loaded, (*file)->image) : std::nullopt;
-    if (!bias) {  // not ELF, as a JIT's cache; nobody may read it; it was written to since
-      const std::string why = path.empty() ? target::unreadable_text(loaded)
-                              : file       ? fmt::format("`{}` is not what is mapped", loaded.path)
-                                           : file.error().message();
-      unreadable_.push_back({std::move(loaded), why});
-      continue;
-    }
-    auto object = std::make_unique<ProbedObject>();
-    object->loaded = std::move(loaded);
-    object->file = std::move(*file);
-    object->image = &object->file->image;
-    object->bias = *bias;
-    objects_.push_back(std::move(object));
-  }
-  refresh_jit(maps);
-  return {};
-}
-
-// A map that is not believed, or code that cannot be read, is no reason to refuse probes in files: there is no JIT code
-// then.
-void ProbePoints::refresh_jit(const std::vector<target::Mapping>& maps) {
-  const auto version = target::perf_map_version(tracee_.pid());
-  if (!version || *version == jit_version_) return;
-  jit_version_ = *version;
-  auto code = target::read_jit_code(tracee_.pid(), maps,
-                                    [this](RemoteAddr at, std::span<std::uint8_t> text) { restore(at, text); });
-  if (!code || !*code) return;
-  const auto before = std::exchange(jit_, std::make_unique<ProbedObject>());
-  for (auto& [_, point] : points_)
-    if (point.object == before.get()) point.object = jit_.get();
-  jit_->loaded.path = target::kJitModule;
-  jit_->loaded.ranges = std::move((*code)->ranges);
-  jit_->file = std::make_shared<ProbedFile>(std::move((*code)->image));
-  jit_->image = &jit_->file->image;
-  jit_version_ = (*code)->version;
-}
-
-ProbedObject* ProbePoints::known_at(RemoteAddr address) const {
-  for (const auto& object : objects_)
-    if (object->loaded.contains(address)) return object.get();
-  return jit_ && jit_->loaded.contains(address) ? jit_.get() : nullptr;
-}
-
-Result<ProbedObject*> ProbePoints::object_at(RemoteAddr address) {
-  ProbedObject* known = known_at(address);
-  if (known != nullptr && known != jit_.get()) return known;
-  KEVT_TRY(refresh());  // JIT code changes while it stays where it is
-  if (known = known_at(address); known != nullptr) return known;
-  for (const auto& [loaded, why] : unreadable_)
-    if (loaded.contains(address))
-      return std::unexpected(Error(fmt::format("{:#x} cannot be probed: {}", address.value, why)));
-  return std::unexpected(Error(fmt::format("{:#x} lies in no file that the target has mapped", address.value)));
-}
-
-Result<std::vector<ProbedObject*>> ProbePoints::objects() {
-  std::vector<ProbedObject*> all;
-  KEVT_TRY(refresh());
-  for (const auto& object : objects_) all.push_back(object.get());
-  return all;
-}
-
 Result<ProbePoint*> ProbePoints::at(RemoteAddr site, StoppedText& text) {
   if (const auto known = points_.find(site); known != points_.end()) return &known->second;
   ProbePoint point;
@@ -119,8 +45,18 @@ Result<ProbePoint*> ProbePoints::at(RemoteAddr site, StoppedText& text) {
 
 Result<ProbePoint*> ProbePoints::at_anew(RemoteAddr site, StoppedText& text) {
   auto point = KEVT_TRY(at(site, text));
-  const bool is_over = point->object->image->is_jit() && point->patch.empty() && (point->gone || point->renamed);
-  if (is_over) KEVT_TRY(plan(*point, text));
+  if (!point->is_over()) return point;
+  ProbePoint anew = *point;
+  KEVT_TRY(plan(anew, text));
+  if (!anew.object->is_jit()) {
+    const bool is_same = anew.plan.original == point->plan.original && anew.plan.kind == point->plan.kind &&
+                         anew.plan.displaced == point->plan.displaced;
+    if (is_same && anew.object->file == point->object->file) anew.plans = point->plans;  // its detours are right, too
+    anew.is_other = point->is_other || !is_same;
+  }
+  anew.crowded = false;
+  *point = std::move(anew);
+  note_crowding(*point);
   return point;
 }
 
@@ -140,12 +76,12 @@ Result<void> ProbePoints::plan(ProbePoint& point, StoppedText& text) {
         fmt::format("{:#x} cannot be probed: the target's code differs from {}", site.value, object->loaded.path)));
   std::ranges::copy_n(live.begin(), static_cast<std::ptrdiff_t>(point.live.size()), point.live.begin());
   point.tail.clear();
-  if (object->image->is_jit()) {
+  if (object->is_jit()) {
     const auto bytes = object->image->bytes_at(ImageAddr{site.value}, kCompared);
     point.tail.assign(bytes.begin() + static_cast<std::ptrdiff_t>(point.live.size()), bytes.end());
   }
   const auto function =
-      object->image->is_jit() ? target::jit_function_at(*object->image, ImageAddr{site.value}) : std::nullopt;
+      object->is_jit() ? target::jit_function_at(*object->image, ImageAddr{site.value}) : std::nullopt;
   point.function = function ? function->identity : std::string_view();
   point.gone = point.renamed = false;
   ++point.plans;
@@ -154,13 +90,13 @@ Result<void> ProbePoints::plan(ProbePoint& point, StoppedText& text) {
 
 bool ProbePoints::has_jit() const {
   return std::ranges::any_of(
-      points_, [](const auto& entry) { return entry.second.object->image->is_jit() && !entry.second.patch.empty(); });
+      points_, [](const auto& entry) { return entry.second.object->is_jit() && !entry.second.patch.empty(); });
 }
 
 Result<void> ProbePoints::look_at_jit() {
   KEVT_TRY(refresh());
   for (auto& [site, point] : points_) {
-    if (!point.object->image->is_jit() || point.gone) continue;
+    if (!point.object->is_jit() || point.gone) continue;
     const auto now = jit_ ? target::jit_function_at(*jit_->image, ImageAddr{site.value}) : std::nullopt;
     point.renamed = !now || now->identity != point.function;
   }
@@ -200,6 +136,7 @@ void ProbePoints::note_crowding(ProbePoint& point) {
   for (auto it = points_.lower_bound(RemoteAddr{point.site.value - kMaxExtent});
        it != points_.end() && it->first < point.site + kMaxExtent; ++it) {
     ProbePoint& other = it->second;
+    if (other.is_over()) continue;
     if (is_inside(point.site, other)) other.crowded = true;
     if (is_inside(other.site, point)) point.crowded = true;
   }

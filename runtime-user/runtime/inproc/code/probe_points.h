@@ -26,6 +26,10 @@ struct ProbedObject {
   std::shared_ptr<ProbedFile> file;
   const target::ElfImage* image = nullptr;  // of the file
   std::uint64_t bias = 0;
+  bool is_mapped = true;  // when maps were last read
+  bool stays = false;     // the program has it from its start to its end
+
+  bool is_jit() const { return image->is_jit(); }
 };
 
 struct ProbePoint {
@@ -35,7 +39,8 @@ struct ProbePoint {
   std::vector<std::uint8_t> live;   // the target's own bytes that the patch may cover
   std::vector<std::uint8_t> patch;  // our bytes that stand there now; empty: none
   std::vector<std::uint8_t> tail;   // of JIT code: what follows `live`, and tells that the code is still there
-  bool gone = false;                // its library was unloaded under a probe
+  bool gone = false;                // its library was unloaded
+  bool is_other = false;            // planned for other bytes than before, which children may still have
   bool renamed = false;             // of JIT code: the function is not there any more
   std::string function;             // of JIT code: target::jit_identity() of what the point was planned for
   std::uint32_t plans = 0;          // how often it was planned: detours belong to one plan
@@ -57,6 +62,9 @@ struct ProbePoint {
     }
   };
   std::map<std::vector<std::uint32_t>, Made> made;
+
+  // Whether other code stands there now, or none.
+  bool is_over() const { return patch.empty() && (gone || renamed); }
 };
 
 class ProbePoints {
@@ -75,7 +83,7 @@ class ProbePoints {
   }
   Result<ProbePoint*> at(RemoteAddr site, StoppedText& text);  // for many sites in one stop
 
-  // The same for a new event: a point of JIT code that is gone is planned for the code that is there now.
+  // The same for a new event: a point that is gone is planned for the code that is there now.
   Result<ProbePoint*> at_anew(RemoteAddr site, StoppedText& text);
 
   // The detour of `point` for these events, made now or earlier. `key` names the set.
@@ -105,9 +113,22 @@ class ProbePoints {
   bool uses_jumps() const { return uses_jumps_; }
   // A patch found other bytes at the point than it expected: the point's library was unloaded.
   void mark_gone(RemoteAddr site);
+  struct Unloaded {
+    std::vector<RemoteAddr> unarmed;  // points that are gone from now on
+    bool is_any_armed = false;        // armed points may be gone, too: what stands there tells
+  };
+  // Looks which files are not mapped any more.
+  Result<Unloaded> look_for_unloaded();
+  // The other unarmed points of the file of a point that is gone.
+  std::vector<RemoteAddr> unarmed_beside(RemoteAddr site);
+  // Whether the target may unload the file of one of these points (startup_files.h).
+  Result<bool> may_be_unloaded(std::span<const RemoteAddr> sites);
+  // Forgets a point that is gone and has no detour.
+  void forget(RemoteAddr site);
 
  private:
   Result<void> refresh();
+  Result<void> note_staying();
   void refresh_jit(const std::vector<target::Mapping>& maps);
   ProbedObject* known_at(RemoteAddr address) const;
   Result<void> plan(ProbePoint& point, StoppedText& text);
@@ -131,6 +152,7 @@ class ProbePoints {
   std::vector<Unreadable> unreadable_;  // files of the target without an image, when maps were last read
   std::map<RemoteAddr, ProbePoint> points_;
   bool uses_jumps_ = true;
+  bool knows_staying_ = false;  // ProbedObject::stays
 };
 
 }  // namespace kevt::inproc

@@ -214,26 +214,34 @@ void SessionMemory::note_mapped(std::span<const kevt_mapping> anonymous) {
   __atomic_store_n(&tables().mapped_count, anonymous.size(), __ATOMIC_RELEASE);
 }
 
-Result<void> SessionMemory::note_patch(RemoteAddr site, std::span<const std::uint8_t> own, std::uint8_t order) {
-  kevt_patch note{
-      .site = site.value, .own = {}, .length = static_cast<std::uint8_t>(own.size()), .order = order, .pad = {}};
+Result<void> SessionMemory::note_patch(RemoteAddr site, std::span<const std::uint8_t> own, std::uint64_t inode,
+                                       std::uint8_t order) {
+  kevt_patch note{.site = site.value,
+                  .own = {},
+                  .inode = inode,
+                  .length = static_cast<std::uint8_t>(own.size()),
+                  .order = order,
+                  .gone = 0,
+                  .pad = {}};
   KEVT_ASSERT(own.size() <= sizeof note.own);
   std::ranges::copy(own, note.own);
   const auto [known, is_new] = patch_at_.try_emplace(site.value, static_cast<std::uint32_t>(patch_at_.size()));
   if (known->second >= KEVT_MAX_PATCHES) return std::unexpected(Error("more places are probed than one session holds"));
   kevt_patch& there = at<kevt_patch>(patches_at_)[known->second];
-  // Code of a JIT compiler may be another by now, with other bytes.
+  // The code may be another by now, with other bytes: a JIT compiler's, or of a library that was loaded again.
   const bool is_other = there.length != note.length || !std::equal(own.begin(), own.end(), there.own);
   note.order = is_new ? order : std::max(there.order, order);
   if (is_new || is_other) there = note;
   there.order = note.order;
+  there.inode = note.inode;
+  there.gone = 0;
   __atomic_store_n(&tables().used_patches, patch_at_.size(), __ATOMIC_RELEASE);
   return {};
 }
 
-void SessionMemory::forget_patch(RemoteAddr site) {
+void SessionMemory::note_gone_patch(RemoteAddr site) {
   if (const auto known = patch_at_.find(site.value); known != patch_at_.end())
-    at<kevt_patch>(patches_at_)[known->second].length = 0;
+    at<kevt_patch>(patches_at_)[known->second].gone = 1;
 }
 
 std::span<const kevt_patch> SessionMemory::patches() const {

@@ -73,10 +73,11 @@ class SessionMemory {
   void set_agent(RemoteAddr code, std::uint64_t bytes, const kevt_services& services);
   void note_window(std::uint32_t index, RemoteAddr at, std::uint64_t bytes);
   void note_mapped(std::span<const kevt_mapping> anonymous);
-  // Notes the text's own bytes before the text at `site` is changed, for whoever has to undo it. `order`: KEVT_PATCH_…
-  Result<void> note_patch(RemoteAddr site, std::span<const std::uint8_t> own, std::uint8_t order);
-  // What stands at `site` now is not ours: there is nothing to undo.
-  void forget_patch(RemoteAddr site);
+  // Notes the text's own bytes before the text at `site` is changed, for whoever has to undo it. `inode`: of the file
+  // there; 0: none. `order`: KEVT_PATCH_…
+  Result<void> note_patch(RemoteAddr site, std::span<const std::uint8_t> own, std::uint64_t inode, std::uint8_t order);
+  // What stands at `site` in the target now is not ours: there is nothing to undo. Forked children may have the patch.
+  void note_gone_patch(RemoteAddr site);
   std::span<const kevt_patch> patches() const;
   RemoteAddr target() const { return target_; }  // of kevt_tables
   // Only the controller writes it.

@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "common/proc.h"
+#include "compiler/target/process/process_map.h"
 #include "runtime-user/runtime/inproc/process/semaphores.h"
 #include "runtime-user/runtime/inproc/process/stopped_text.h"
 #include "runtime-user/runtime/inproc/process/work_code.h"
@@ -44,6 +45,13 @@ std::optional<TextPatch> undoing(StoppedText& text, const RemoteMapper& mapper, 
       .site = site, .bytes = {own.begin(), own.end()}, .detour = {}, .moved = {}, .covered = 0, .expected = {}};
   if (!is_jump) patch.bytes.resize(1);
   return patch;
+}
+
+// Whether the file that was patched is still mapped at the place.
+bool has_file(const std::vector<target::Mapping>& maps, const kevt_patch& noted) {
+  return noted.inode != 0 && std::ranges::any_of(maps, [&noted](const target::Mapping& mapping) {
+           return mapping.inode == noted.inode && mapping.contains(RemoteAddr{noted.site});
+         });
 }
 
 }  // namespace
@@ -135,8 +143,9 @@ Result<void> Detacher::forget_selves() {
 Result<void> Detacher::undo(std::span<const kevt_patch> noted, std::uint8_t order) {
   std::vector<TextPatch> patches;
   StoppedText text(tracee_);
+  const auto maps = KEVT_TRY(target::read_maps(tracee_.pid()));
   for (const kevt_patch& note : noted)
-    if (note.order == order)
+    if (note.order == order && (!note.gone || has_file(maps, note)))
       if (auto patch = undoing(text, mapper_, note)) patches.push_back(std::move(*patch));
   return apply_patches(tracee_, signals_, patches);
 }

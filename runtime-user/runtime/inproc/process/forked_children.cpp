@@ -84,6 +84,16 @@ std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t no
   return found;
 }
 
+bool has_children_sharing(const SharedFile& session, std::uint64_t not_before, pid_t target) {
+  bool found = false;
+  for_each_process([&](pid_t pid) {
+    if (found || pid == target || proc::start_time(pid) < not_before || runs_in_its_parents_memory(pid)) return;
+    const auto maps = target::read_maps(pid);
+    found = maps ? maps_session(*maps, session) : proc::parent_of(pid) == target;
+  });
+  return found;
+}
+
 // A process whose maps cannot be read may be one.
 CodeSharers CodeSharers::look(const SharedFile& session, std::uint64_t not_before, pid_t target) {
   CodeSharers found;

@@ -20,6 +20,9 @@ bool runs_in_its_parents_memory(pid_t pid);
 // at `not_before` (proc::start_time) or later are looked at: reading the maps of old, large ones takes longest.
 std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t not_before);
 
+// Whether such a process is there besides `target`; a child of `target` whose maps cannot be read counts as one.
+bool has_children_sharing(const SharedFile& session, std::uint64_t not_before, pid_t target);
+
 // The other processes that may run code of a session.
 class CodeSharers {
  public:

@@ -158,7 +158,8 @@ Result<std::vector<TextPatch>> plan_signal_hooks(const target::ElfImage& image, 
     arena.write(at, code);
     auto moved = x86::relocate(displaced, site, at);  // as the hook has it, for threads between mov and syscall
     if (!moved) return std::unexpected(std::move(moved.error()));
-    KEVT_TRY(memory.note_patch(site, displaced.first(kMovBytes), KEVT_PATCH_LAST));
+    constexpr std::uint64_t kStays = 0;  // the C library is not unloaded
+    KEVT_TRY(memory.note_patch(site, displaced.first(kMovBytes), kStays, KEVT_PATCH_LAST));
     const std::uint64_t covered = displaced.size() + (found.form == CallSite::Form::Inline);
     patches.push_back({site, jump_bytes(site, at), at, std::move(moved->offsets), covered});
   }

@@ -98,6 +98,8 @@ Result<std::uint32_t> thread_id_offset(const Tracee& tracee) {
   return 0;
 }
 
+RemoteAddr program_entry(pid_t pid) { return RemoteAddr{auxiliary_vector(pid)[AT_ENTRY]}; }
+
 Result<Tracee> attach_when_set_up(pid_t pid) {
   using namespace std::chrono_literals;
   const auto end = std::chrono::steady_clock::now() + 5s;

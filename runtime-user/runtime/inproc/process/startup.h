@@ -12,6 +12,9 @@ namespace kevt::inproc {
 Result<void> run_until_loaded(Tracee& tracee);
 Result<void> run_until_thread_is_set_up(Tracee& tracee);
 
+// Where the process's program begins (AT_ENTRY); 0: not known.
+RemoteAddr program_entry(pid_t pid);
+
 // As Tracee::attach(), for a process that may just have been started: while its first thread has no thread pointer yet,
 // the process is let go and attached again, for 5 s at most.
 Result<Tracee> attach_when_set_up(pid_t pid);
