@@ -27,7 +27,7 @@ struct EventRow {
 constexpr EventRow kEvents[] = {
     {"p", "a place is reached", "inproc, bpf, kmod", "p:open libc:openat path=+0(%si):string"},
     {"r", "a function returns", "inproc, bpf, kmod", "r:opened libc:openat fd=$retval:s32"},
-    {"e", "another event happens", "bpf", "e:big syscalls.sys_enter_read count=$count:u64"},
+    {"e", "another event happens", "bpf; of s: all", "e:big syscalls.sys_enter_read count=$count:u64"},
     {"s", "made from other events' fields", "inproc, bpf, kmod", "s:wake pid_t pid; u64 delta"},
     {"f", "a kernel function is entered or returns", "bpf", "f:rd vfs_read count=%dx:u64"},
     {"t", "a kernel tracepoint is passed", "bpf", "t:switch sched_switch"},

@@ -152,7 +152,7 @@ examples:
   kevtrace check --btf /sys/kernel/btf/vmlinux -e 'p vfs_read $arg*'
   echo 'r:got libz:compress $retval:s32' | kevtrace check -
 
-exit status: 0 all right, 2 usage, 3 mistakes, 4 something could not be checked (--strict), or is not read yet (w))");
+exit status: 0 all right, 2 usage, 3 mistakes, 4 something could not be checked (--strict))");
 }
 
 void add_explain(CLI::App& app, ExplainOptions& explain) {

@@ -193,6 +193,16 @@ std::string where_alone(const model::Definition& definition) {
   return "";
 }
 
+// The current task and variables of each CPU, which are judged alone.
+bool reads_what_none_runs(const model::FetchArg& arg) {
+  return any_expression(arg, [](const model::FetchExpr& expr) {
+    const auto* variable = std::get_if<model::VariableBase>(&expr.base);
+    if (variable == nullptr) return false;
+    return variable->kind == model::VariableKind::CurrentTask || variable->kind == model::VariableKind::PerCpuAddress ||
+           variable->kind == model::VariableKind::PerCpuValue;
+  });
+}
+
 }  // namespace
 
 // Notes about correct events that not every runtime runs; not for --kernel, which has its own rules.
@@ -205,6 +215,10 @@ void Check::note_runtimes() {
     const model::Definition& definition = right.definition;
     if (std::string where = where_alone(definition); !where.empty()) {
       remark("right; " + where);
+      continue;
+    }
+    if (std::ranges::any_of(definition.args, reads_what_none_runs)) {
+      remark("right, but no runtime runs it yet");
       continue;
     }
     if (right.needs_types) {
