@@ -1,5 +1,6 @@
 // Planning a site from the text of its file, and keeping what the target itself has there. The plan is made from the
-// file; the bytes to restore are the target's, and when the two differ (the program patched itself) the site is refused.
+// file; the bytes to restore are the target's, and when the two differ (the program patched itself) the site is
+// refused.
 #include "runtime-user/runtime/inproc/code/probe_points.h"
 
 #include <fmt/format.h>
