@@ -22,7 +22,7 @@
 #include "common/abi/hit_table.h"
 #include "common/abi/registers.h"
 
-#define KEVT_ABI_VERSION 12u
+#define KEVT_ABI_VERSION 13u
 
 enum {
   KEVT_MAX_THREADS = 40960, /* kevt_thread structs per process at most: those of dead threads are used again */
@@ -338,7 +338,7 @@ typedef struct kevt_session {
 typedef struct kevt_patch {
   uint64_t site; /* 0: none */
   uint8_t own[8];
-  uint64_t inode; /* of the file that it is in; 0: code of a JIT compiler */
+  uint64_t inode; /* of the file that it is in; 0: of none that is unloaded, or code of a JIT compiler */
   uint8_t length; /* of `own` */
   uint8_t order;  /* KEVT_PATCH_… */
   uint8_t gone;   /* 1: the target has unloaded the file; forked children that still have it have the patch */

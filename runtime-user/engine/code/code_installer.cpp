@@ -67,7 +67,7 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodeInstaller::check(con
                                                                              const CodeRequest& request) {
   if (auto expected = take_expected(target, probe.serial)) return placer.ready(probe, request, *std::move(expected));
   auto checked = placer.check(probe, request);
-  const bool may_come_again = !checked && !names_library(probe.definition()) &&
+  const bool may_come_again = !checked && checked.error().is_missing && !names_library(probe.definition()) &&
                               InstalledCode(table_).was_placed(request.event->id, probe.serial, target);
   if (may_come_again) return std::nullopt;
   return checked;

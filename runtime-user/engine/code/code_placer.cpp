@@ -74,7 +74,9 @@ std::expected<std::optional<CheckedProbe>, CodeRefusal> CodePlacer::check(const 
   std::string text(diag::kernel_text(first.kind));
   if (!first.detail.empty()) text += ": " + first.detail;
   const bool not_here = first.kind == diag::Kind::NotSupportedByRuntime || first.kind == diag::Kind::UnsupportedForm;
-  return std::unexpected(refusal(text, target_, not_here ? EOPNOTSUPP : first.errno_value, probe));
+  auto refused = refusal(text, target_, not_here ? EOPNOTSUPP : first.errno_value, probe);
+  refused.is_missing = first.kind == diag::Kind::BadProbeAddr;
+  return std::unexpected(std::move(refused));
 }
 
 CheckedProbe CodePlacer::ready(const EventProbe& probe, const CodeRequest& request,

@@ -42,6 +42,7 @@ struct CodeRefusal {
   std::string command;       // the definition; empty: the refusal is about no single definition
   std::uint64_t serial = 0;  // of the probe; 0: about no single probe
   std::string reason = {};   // the error without the target's name, to compare across targets
+  bool is_missing = false;   // no file of the target has the function
 };
 
 // One probe that was checked for the target and is ready to be compiled.

@@ -15,7 +15,7 @@ namespace kevt::engine {
 
 Result<void> EventCode::defer_gone(TracedTarget& target) {
   const std::size_t t = table_.index_of(target);
-  ProbeHandles gone, retired;
+  ProbeHandles gone;
   const auto is_gone = [&](runtime::ProbeHandle handle) {
     return is_placed(handle) && target.runtime().arm_status(handle).may_come;
   };
@@ -24,7 +24,7 @@ Result<void> EventCode::defer_gone(TracedTarget& target) {
       if (former.key.empty() || t >= former.handles.size() || std::ranges::none_of(former.handles[t], is_gone))
         continue;
       former.key.clear();  // it is not armed again
-      if (former.triggers.empty()) std::ranges::copy_if(former.handles[t], std::back_inserter(retired), is_gone);
+      if (former.triggers.empty()) retire_in_targets(former);
     }
     settle(versions, t);
     if (t >= versions.now.handles.size()) continue;
@@ -38,7 +38,6 @@ Result<void> EventCode::defer_gone(TracedTarget& target) {
       former.serials = {versions.now.serials[i]};
     }
   }
-  target.runtime().retire(retired);
   if (gone.empty()) return {};
   ++table_.changes;
   auto done = target.runtime().disarm(gone);

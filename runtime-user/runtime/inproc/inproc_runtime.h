@@ -214,6 +214,7 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   void note_gone(std::span<const RemoteAddr> sites);
   Result<void> set_semaphores();
   void note_all_gone();
+  void compare_armed();
   Result<ProbePoint*> point_anew(RemoteAddr site, StoppedText& text);
   void find_versions(runtime::ProbeHandle probe);
   std::vector<RemoteAddr> sites_of(runtime::ProbeHandle probe) const;

@@ -32,28 +32,39 @@ Result<void> InprocRuntime::look_for_unloaded() {
   note_gone(found.unarmed);
   if (!found.is_any_armed) return {};
   const auto held = KEVT_TRY(hold());
-  note_all_gone();
+  compare_armed();
   return {};
 }
 
+// A guard is armed again when its unwinder has come again.
 void InprocRuntime::note_gone(std::span<const RemoteAddr> sites) {
   for (const RemoteAddr site : sites) {
     points_.mark_gone(site);
     memory_.note_gone_patch(site);
+    for (const runtime::ProbeHandle guard : guards_)
+      if (installed_[guard].place == site) installed_[guard].armed = false;
   }
+}
+
+void InprocRuntime::note_all_gone() {
+  if (const auto found = points_.look_for_unloaded()) note_gone(found->unarmed);
+  compare_armed();
 }
 
 // Compares all that is armed with what stands there. Where a file is not mapped any more, what follows an int3 has to
 // be as it was, too: other memory may hold that byte.
-void InprocRuntime::note_all_gone() {
+void InprocRuntime::compare_armed() {
+  constexpr std::size_t kCompared = 16;
   std::vector<TextPatch> patches;
   for (auto& [site, point] : points_.all()) {
     if (point.patch.empty()) continue;
     std::vector<std::uint8_t> expected = points_.expected_at(point);
-    const auto next = points_.all().upper_bound(site);
-    const std::size_t room = next == points_.all().end() ? SIZE_MAX : static_cast<std::size_t>(next->first - site);
-    if (!point.object->is_mapped && expected.size() == 1 && point.plan.original.size() <= room)
-      expected.insert(expected.end(), point.plan.original.begin() + 1, point.plan.original.end());
+    if (!point.object->is_mapped && expected.size() == 1) {
+      const auto next = points_.all().upper_bound(site);
+      const std::size_t room = next == points_.all().end() ? kCompared : static_cast<std::size_t>(next->first - site);
+      const auto own = point.object->image->bytes_at(ImageAddr{site.value - point.object->bias}, kCompared);
+      for (std::size_t i = 1; i < std::min(room, own.size()); ++i) expected.push_back(own[i]);
+    }
     patches.push_back({.site = site, .bytes = {}, .detour = {}, .moved = {}, .covered = 0, .expected = expected});
   }
   const std::vector<RemoteAddr> gone = take_out_gone(tracee_, patches);

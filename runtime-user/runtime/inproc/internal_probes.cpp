@@ -47,8 +47,9 @@ Result<std::vector<ProbeHandle>> InprocRuntime::install_guards() {
       const auto point = points_.all().find(place);
       if (point == points_.all().end() || !point->second.patch.empty()) continue;
       if (!points_.at_anew(place, text)) continue;  // nor does find_unwinders() tell of what cannot be probed
-      KEVT_TRY(point_anew(place, text));
-      again.push_back(*known);
+      auto anew = point_anew(place, text);
+      if (!anew && has_returns()) return std::unexpected(std::move(anew.error()));
+      if (anew) again.push_back(*known);
     } else if (!is_guard_site(place)) {
       auto guard = KEVT_TRY(install_guard(place, agent_table().restore_returns));
       made.push_back(keep(std::move(guard)));

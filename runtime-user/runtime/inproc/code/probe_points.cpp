@@ -54,6 +54,8 @@ Result<ProbePoint*> ProbePoints::at_anew(RemoteAddr site, StoppedText& text) {
                          anew.plan.displaced == point->plan.displaced;
     if (is_same && anew.object->file == point->object->file) anew.plans = point->plans;  // its detours are right, too
     anew.is_other = point->is_other || !is_same;
+  } else if (!point->object->is_jit()) {
+    anew.is_other = true;
   }
   anew.crowded = false;
   *point = std::move(anew);

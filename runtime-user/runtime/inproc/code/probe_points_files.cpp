@@ -43,7 +43,8 @@ Result<void> ProbePoints::refresh() {
     mapped.insert(object.get());
     objects_.push_back(std::move(object));
   }
-  for (const auto& object : objects_) object->is_mapped = mapped.contains(object.get());
+  if (!maps.empty())  // a process whose first thread has ended shows none
+    for (const auto& object : objects_) object->is_mapped = object->stays || mapped.contains(object.get());
   refresh_jit(maps);
   return {};
 }

@@ -214,6 +214,7 @@ void SessionMemory::note_mapped(std::span<const kevt_mapping> anonymous) {
   __atomic_store_n(&tables().mapped_count, anonymous.size(), __ATOMIC_RELEASE);
 }
 
+// A note of another file at the same place stays: forked children may have that file, with its patch.
 Result<void> SessionMemory::note_patch(RemoteAddr site, std::span<const std::uint8_t> own, std::uint64_t inode,
                                        std::uint8_t order) {
   kevt_patch note{.site = site.value,
@@ -225,22 +226,22 @@ Result<void> SessionMemory::note_patch(RemoteAddr site, std::span<const std::uin
                   .pad = {}};
   KEVT_ASSERT(own.size() <= sizeof note.own);
   std::ranges::copy(own, note.own);
-  const auto [known, is_new] = patch_at_.try_emplace(site.value, static_cast<std::uint32_t>(patch_at_.size()));
+  const auto [known, is_new] = patch_at_.try_emplace({site.value, inode}, static_cast<std::uint32_t>(patch_at_.size()));
   if (known->second >= KEVT_MAX_PATCHES) return std::unexpected(Error("more places are probed than one session holds"));
   kevt_patch& there = at<kevt_patch>(patches_at_)[known->second];
-  // The code may be another by now, with other bytes: a JIT compiler's, or of a library that was loaded again.
+  // The code may be another by now, with other bytes: a JIT compiler's, or of a file that was written to.
   const bool is_other = there.length != note.length || !std::equal(own.begin(), own.end(), there.own);
   note.order = is_new ? order : std::max(there.order, order);
   if (is_new || is_other) there = note;
   there.order = note.order;
-  there.inode = note.inode;
   there.gone = 0;
   __atomic_store_n(&tables().used_patches, patch_at_.size(), __ATOMIC_RELEASE);
   return {};
 }
 
 void SessionMemory::note_gone_patch(RemoteAddr site) {
-  if (const auto known = patch_at_.find(site.value); known != patch_at_.end())
+  for (auto known = patch_at_.lower_bound({site.value, 0});
+       known != patch_at_.end() && known->first.first == site.value; ++known)
     at<kevt_patch>(patches_at_)[known->second].gone = 1;
 }
 

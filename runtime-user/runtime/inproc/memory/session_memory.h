@@ -10,12 +10,14 @@
 #include <algorithm>
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
 #include <span>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "common/abi/probe.h"
@@ -160,8 +162,8 @@ class SessionMemory {
   bool settled_ = false;
   mutable std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> settled_tiles_;  // by tiles_of()'s group
   std::uint32_t rows_used_ = 0;                                                          // all below it were given out
-  std::set<std::uint32_t> free_rows_;                          // of these, what was given back
-  std::unordered_map<std::uint64_t, std::uint32_t> patch_at_;  // site -> its note
+  std::set<std::uint32_t> free_rows_;                                          // of these, what was given back
+  std::map<std::pair<std::uint64_t, std::uint64_t>, std::uint32_t> patch_at_;  // site and inode -> the note
 };
 
 // Bit i: instance i records. While all gates are shut, a return event's entry half goes to the agent (enters_slowly).

@@ -14,7 +14,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
 #include <optional>
+#include <ranges>
 #include <span>
 #include <vector>
 
@@ -47,7 +49,8 @@ std::optional<TextPatch> undoing(StoppedText& text, const RemoteMapper& mapper, 
   return patch;
 }
 
-// Whether the file that was patched is still mapped at the place.
+// Whether the file that was patched is mapped at the place. A process that has it still has the patch, too, whatever
+// else the target has loaded there since.
 bool has_file(const std::vector<target::Mapping>& maps, const kevt_patch& noted) {
   return noted.inode != 0 && std::ranges::any_of(maps, [&noted](const target::Mapping& mapping) {
            return mapping.inode == noted.inode && mapping.contains(RemoteAddr{noted.site});
@@ -141,13 +144,15 @@ Result<void> Detacher::forget_selves() {
 }
 
 Result<void> Detacher::undo(std::span<const kevt_patch> noted, std::uint8_t order) {
-  std::vector<TextPatch> patches;
+  std::map<std::uint64_t, TextPatch> patches;  // by site
   StoppedText text(tracee_);
   const auto maps = KEVT_TRY(target::read_maps(tracee_.pid()));
-  for (const kevt_patch& note : noted)
-    if (note.order == order && (!note.gone || has_file(maps, note)))
-      if (auto patch = undoing(text, mapper_, note)) patches.push_back(std::move(*patch));
-  return apply_patches(tracee_, signals_, patches);
+  for (const bool gone : {true, false})
+    for (const kevt_patch& note : noted)
+      if (note.order == order && (note.gone != 0) == gone && (!gone || has_file(maps, note)))
+        if (auto patch = undoing(text, mapper_, note)) patches.try_emplace(note.site, std::move(*patch));
+  const auto all = std::views::values(patches);
+  return apply_patches(tracee_, signals_, std::vector<TextPatch>(all.begin(), all.end()));
 }
 
 Result<DetachResult> Detacher::take_away(std::span<const kevt_patch> noted, std::uint32_t check_offset,

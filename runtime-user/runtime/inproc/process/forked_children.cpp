@@ -87,7 +87,10 @@ std::vector<pid_t> processes_sharing(const SharedFile& session, std::uint64_t no
 bool has_children_sharing(const SharedFile& session, std::uint64_t not_before, pid_t target) {
   bool found = false;
   for_each_process([&](pid_t pid) {
-    if (found || pid == target || proc::start_time(pid) < not_before || runs_in_its_parents_memory(pid)) return;
+    if (found || pid == target) return;
+    const std::uint64_t began = proc::start_time(pid);
+    if (!began && thread_count(pid) > 1) found = true;  // as below: nothing tells its age
+    if (began < not_before || runs_in_its_parents_memory(pid)) return;
     const auto maps = target::read_maps(pid);
     found = maps ? maps_session(*maps, session) : proc::parent_of(pid) == target;
   });
