@@ -121,8 +121,8 @@ Result<ProbePoints::Unloaded> ProbePoints::look_for_unloaded() {
 std::vector<RemoteAddr> ProbePoints::unarmed_beside(RemoteAddr site) {
   std::vector<RemoteAddr> found;
   ProbedObject* const object = points_.at(site).object;
-  if (object->is_jit()) return found;
-  object->is_mapped = false;  // what is there now is another mapping
+  if (object->is_jit() || object->stays) return found;  // a program may change a place of its own text
+  object->is_mapped = false;                            // what is there now is another mapping
   for (const auto& [other, point] : points_)
     if (point.object == object && point.patch.empty() && !point.gone) found.push_back(other);
   return found;
