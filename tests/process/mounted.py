@@ -65,6 +65,12 @@ class MountTest(PlaceTest):
             self.log.seek(0)
             self.skipTest("cannot mount here: " + self.log.read())
 
+    def ask(self, line):
+        """Tells the target, which answers with a line: its last word."""
+        self.target.stdin.write(line + "\n")
+        self.target.stdin.flush()
+        return self.target.stdout.readline().split()[-1]
+
     def clean_up(self):
         if self.mount and self.mount.poll() is None:
             self.mount.send_signal(signal.SIGINT)

@@ -288,11 +288,6 @@ class BehindAMount(MountTest):
         self.load()
         self.echo(TWICE, "kprobe_events")
 
-    def ask(self, line):
-        self.target.stdin.write(line + "\n")
-        self.target.stdin.flush()
-        return self.target.stdout.readline().split()[-1]
-
     def load(self):
         self.assertEqual(self.ask("load " + self.library.path), "0")
 
