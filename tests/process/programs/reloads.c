@@ -10,6 +10,7 @@
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,7 +56,11 @@ static int is_intact(void) {
 static int have_child(void) {
   if (pipe(to_child) || pipe(from_child)) return -1;
   const pid_t child = fork();
-  if (child) return child;
+  if (child) {
+    close(to_child[0]);
+    close(from_child[1]); /* a child that dies is no answer */
+    return child;
+  }
   close(to_child[1]);
   for (int number; read(to_child[0], &number, sizeof number) == sizeof number;) {
     number = calls(number);
@@ -71,6 +76,7 @@ static int ask_child(int number) {
 
 int main(void) {
   char line[4096];
+  signal(SIGPIPE, SIG_IGN);
   puts("ready");
   fflush(stdout);
   while (fgets(line, sizeof line, stdin)) {
