@@ -45,7 +45,6 @@ void TargetContext::readProcess() {
     return;
   }
   process_ = *std::move(made);
-  modules_ = process_->modules().size();
   symbols_ = std::make_shared<author::SymbolIndex>(author::SymbolIndex::of_modules(process_->modules()));
 }
 
@@ -75,8 +74,8 @@ void TargetContext::read() {
   if (is_read_) {
     if (!process_ || since_look_.elapsed() < kLookAgainMs) return;
     since_look_.start();
-    if (!process_->refresh() || process_->modules().size() == modules_) return;
-    modules_ = process_->modules().size();
+    const auto has_changed = process_->refresh();
+    if (!has_changed || !*has_changed) return;
     symbols_ = std::make_shared<author::SymbolIndex>(author::SymbolIndex::of_modules(process_->modules()));
     return;
   }

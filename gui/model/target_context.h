@@ -49,7 +49,6 @@ class TargetContext {
   std::optional<target::ProcessEnv> process_;
   std::optional<target::TypedKernel> kernel_;
   std::shared_ptr<const author::SymbolIndex> symbols_ = std::make_shared<author::SymbolIndex>();
-  std::size_t modules_ = 0;
   QElapsedTimer since_look_;
   QString trouble_;
   std::optional<target::PlaceSides> sides_;

@@ -151,9 +151,10 @@ Result<ProcessEnv> ProcessEnv::of_process(pid_t pid, ProcessEnvOptions options) 
 
 // Keeps the images of files that are mapped as before. A process that has ended maps nothing: then everything known of
 // it is kept.
-Result<void> ProcessEnv::refresh() {
+Result<bool> ProcessEnv::refresh() {
   auto maps = KEVT_TRY(read_maps(state_->pid));
-  if (maps.empty() && !state_->maps.empty()) return {};
+  if (maps.empty() && !state_->maps.empty()) return false;
+  bool has_changed = false;
   std::vector<Loaded> known = std::exchange(state_->objects, {});
   state_->debug.clear();  // its keys point to the old objects, as those of `lines` do
   state_->lines.clear();
@@ -168,6 +169,7 @@ Result<void> ProcessEnv::refresh() {
       loaded = std::move(*before);
       known.erase(before);
     } else {
+      has_changed = true;
       loaded.open_image = state_->options.open_image;
       loaded.open_path = readable_path(state_->pid, object);
       loaded.id = file_id(loaded.open_path);
@@ -177,15 +179,17 @@ Result<void> ProcessEnv::refresh() {
     loaded.object = std::move(object);
     state_->objects.push_back(std::move(loaded));
   }
+  const auto jit_before = state_->jit_version;
+  has_changed = has_changed || std::ranges::any_of(known, [](const Loaded& one) { return !is_jit(one); });
   state_->add_jit(std::move(known));
-  return {};
+  return has_changed || state_->jit_version != jit_before;
 }
 
 // Makes the image again if the perf map has changed.
 void ProcessEnv::State::add_jit(std::vector<Loaded> known) {
   why_no_jit.clear();
   const auto version = perf_map_version(pid);
-  if (!version) return;
+  if (!version) return jit_version.reset();
   const auto before = std::ranges::find_if(known, is_jit);
   if (before != known.end() && version == jit_version) return objects.push_back(std::move(*before));
   auto code = read_jit_code(pid, maps, options.restore_text);

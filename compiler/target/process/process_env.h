@@ -56,9 +56,10 @@ class ProcessEnv final : public TargetEnv {
  public:
   struct State;  // private to process_env.cpp
 
-  // Reads what process `pid` has mapped now; refresh() reads it again, to see files that were loaded since.
+  // Reads what process `pid` has mapped now; refresh() reads it again, to see files that were loaded or unloaded since:
+  // true if there are any, or other JIT code.
   static Result<ProcessEnv> of_process(pid_t pid, ProcessEnvOptions options);
-  Result<void> refresh();
+  Result<bool> refresh();
   // Opens the images of all files that are mapped now, so that they can be asked after the process has ended.
   void keep_files();
   // Files at bias 0: addresses are image addresses. Every file must be readable and ELF.

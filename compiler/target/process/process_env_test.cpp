@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 
 #include "compiler/target/near_misses.h"
 
@@ -202,6 +203,29 @@ TEST_F(ProcessEnvTest, BlacklistedFilesAreLeftOut) {
                                           }});
   EXPECT_EQ(env->find_function("libz", "inflate").error().failure, LookupFailure::ModuleMissing);
   EXPECT_TRUE(env->find_function(std::nullopt, "deflateTune"));
+}
+
+// One library instead of another leaves as many as before.
+TEST_F(ProcessEnvTest, TellsWhetherOtherFilesAreMapped) {
+  const std::filesystem::path folder = std::filesystem::path(testing::TempDir()) / "kevt_env_libraries";
+  std::filesystem::create_directories(folder);
+  const auto change = [&](void* close, const char* open) -> void* {
+    if (close) ::dlclose(close);
+    void* const opened = open ? ::dlopen((folder / open).c_str(), RTLD_NOW | RTLD_LOCAL) : nullptr;
+    EXPECT_EQ(opened != nullptr, open != nullptr);
+    EXPECT_EQ(*env_->refresh(), true);
+    EXPECT_EQ(*env_->refresh(), false);
+    return opened;
+  };
+  for (const char* name : {"libone.so", "libtwo.so"})
+    std::filesystem::copy_file(kLibz, folder / name, std::filesystem::copy_options::overwrite_existing);
+  void* const one = change(nullptr, "libone.so");
+  EXPECT_TRUE(env_->find_function("libone", "inflate"));
+  void* const two = change(one, "libtwo.so");
+  EXPECT_FALSE(env_->find_function("libone", "inflate"));
+  EXPECT_TRUE(env_->find_function("libtwo", "inflate"));
+  change(two, nullptr);
+  std::filesystem::remove_all(folder);
 }
 
 TEST_F(ProcessEnvTest, Files) {
