@@ -334,11 +334,14 @@ void GuiTour::flames() {
        "The stacks of the records in the selected range, by hits, time or any number of the records. A click zooms, a "
        "search marks, and the graph turns bottom up.");
 
-  // What was before, beside what came with the new version: the longest time without a record is between them.
+  // What was before, beside what came with the new version. The program opens its output, then two files for each of
+  // the first 300 requests.
   const record::StoreView& view = window.document().view();
-  record::Row border = 1;
-  for (record::Row row = 1; row < view.rows(); ++row)
-    if (view.time_ns(row) - view.time_ns(row - 1) > view.time_ns(border) - view.time_ns(border - 1)) border = row;
+  constexpr int kOpened = 1 + 2 * 300;
+  record::Row border = 0;
+  for (int opened = 0; border < view.rows(); ++border)
+    if (view.names().events[view.event(border)]->name == "opening" && opened++ == kOpened) break;
+  ASSERT_LT(border, view.rows());
   window.timeline().setRange(std::pair(view.first_ns(), view.time_ns(border - 1)));
   window.settle();
   panel.compare().setChecked(true);
