@@ -12,6 +12,7 @@
 #include <charconv>
 #include <ctime>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace kevt::gui {
@@ -27,9 +28,10 @@ struct Waits {
     static const int schedstat = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
     char text[128];
     const ssize_t size = ::pread(schedstat, text, sizeof text, 0);
-    const char* const end = text + std::max<ssize_t>(size, 0);
+    const std::string_view line(text, static_cast<std::size_t>(std::max<ssize_t>(size, 0)));
     std::uint64_t ns = 0;
-    if (const char* const space = std::find(text, end, ' '); space != end) std::from_chars(space + 1, end, ns);
+    if (const std::size_t space = line.find(' '); space != line.npos)
+      std::from_chars(line.data() + space + 1, line.data() + line.size(), ns);
     rusage usage = {};
     ::getrusage(RUSAGE_THREAD, &usage);
     return {static_cast<double>(ns), usage.ru_majflt};
