@@ -22,6 +22,7 @@
 #include "gui/app/window_testing.h"
 #include "gui/model/event_rows.h"
 #include "gui/model/event_tree.h"
+#include "gui/model/model_testing.h"
 #include "gui/model/trace_document.h"
 #include "gui/view/event_table.h"
 #include "gui/view/lane_painter.h"
@@ -225,6 +226,39 @@ TEST_F(GuiLook, TimesAreWrittenByTheWallClock) {
   EXPECT_EQ(time(), "+0.000000000");
   trigger("Times as the trace has them");
   EXPECT_EQ(time(), own);
+}
+
+// At another scale all tiles are painted anew.
+TEST_F(GuiLook, EverythingOfATraceThatGrowsIsShownInSteps) {
+  const auto format = record::parse_format("kprobes", kFormat);
+  ASSERT_TRUE(format);
+  TraceDocument& document = window_.document();
+  TimelineView& timeline = window_.timeline();
+  document.beginLive(QStringLiteral("test"));
+  document.showLive(trace(10'000, *format), nullptr);
+  timeline.zoomToAll();
+  std::set<double> scales;
+  int records = 10'000;
+  for (; records < 20'000; records += 50) {
+    document.showLive(trace(records, *format), nullptr);
+    scales.insert(timeline.window().ns_per_pixel);
+    const double right = timeline.viewport()->width();
+    ASSERT_LT(timeline.xOf(view().last_ns()), right) << records;
+    ASSERT_GT(timeline.xOf(view().last_ns()), right * 0.94) << records;
+    const double left = timeline.xOf(view().first_ns()) - TimelineView::kGutter;
+    ASSERT_TRUE(left > 0 && left < right * 0.01) << records;
+  }
+  EXPECT_GT(scales.size(), 10u);
+  EXPECT_LT(scales.size(), 20u);
+  timeline.settle();
+  const QImage picture = timeline.viewport()->grab().toImage();
+  for (const double part : {0.02, 0.5, 0.98}) {  // bars of the mini-map
+    const int x =
+        TimelineView::kGutter + static_cast<int>(part * (timeline.viewport()->width() - TimelineView::kGutter));
+    EXPECT_NE(picture.pixel(x, TimelineView::kOverview - 5), picture.pixel(x, 2)) << part;
+  }
+  document.endLive();
+  EXPECT_GT(timeline.xOf(view().last_ns()), timeline.viewport()->width() * 0.985);
 }
 
 TEST_F(GuiLook, KernelSharksMouseSetsItsTwoMarkersAndZooms) {

@@ -7,11 +7,17 @@
 
 #include <algorithm>
 
+#include "gui/model/job.h"
+
 namespace kevt::gui {
 
 TileRenderer::TileRenderer(QObject* parent) : QObject(parent) {
   const unsigned threads = std::clamp(std::thread::hardware_concurrency() / 2, 1u, 4u);
-  for (unsigned i = 0; i < threads; ++i) threads_.emplace_back([this] { work(); });
+  for (unsigned i = 0; i < threads; ++i)
+    threads_.emplace_back([this] {
+      yieldToTheWindow();
+      work();
+    });
 }
 
 TileRenderer::~TileRenderer() {

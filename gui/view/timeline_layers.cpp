@@ -88,7 +88,6 @@ void TimelineView::setKept(std::shared_ptr<const record::RowSubset> kept) {
   const bool grows = kept_ && kept && kept->is_continued(*kept_);
   const std::size_t before = grows ? kept_->size() : 0;
   kept_ = std::move(kept);
-  overview_ = {};
   forgetFields();
   rebuildLanes();
   if (grows)

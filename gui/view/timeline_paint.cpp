@@ -248,34 +248,10 @@ void TimelineView::paintAxis(QPainter& painter) {
                                 time_format_ == TimeFormat::Wall ? TimeFormat::Wall : TimeFormat::Trace, origin()));
 }
 
-// Paints the mini-map: bars of the whole trace, and gaps; kept until there are more records.
-void TimelineView::paintOverviewImage(QSize size) {
-  overview_ = QImage(size, QImage::Format_ARGB32_Premultiplied);
-  overview_.fill(Qt::transparent);
-  QPainter painter(&overview_);
-  std::vector<std::uint32_t> counts(static_cast<std::size_t>(size.width()));
-  record::count_by_pixel(view_, {.only = kept_.get()},
-                         {view_.first_ns(), 0, (spanNs() + 1) / size.width(), static_cast<std::uint32_t>(size.width())},
-                         counts);
-  const double most = *std::ranges::max_element(counts);
-  for (int x = 0; x < size.width(); ++x) {
-    const std::uint32_t count = counts[static_cast<std::size_t>(x)];
-    if (count == 0) continue;
-    const int high = std::max(1, static_cast<int>(std::lround((size.height() - 6) * count / std::max(1.0, most))));
-    painter.fillRect(x, size.height() - 3 - high, 1, high, colors_.density);
-  }
-  for (const record::StoreGap& gap : view_.names().gaps) {
-    const double x =
-        static_cast<double>(gap.from_ns - std::min(gap.from_ns, view_.first_ns())) / (spanNs() + 1) * size.width();
-    painter.fillRect(QRectF(x, 1, 2, size.height() - 3), colors_.gap);
-  }
-}
-
 void TimelineView::paintOverview(QPainter& painter) {
   const QRect rect(kGutter, 0, laneWidth(), kOverview);
   painter.fillRect(QRect(0, 0, viewport()->width(), kOverview), colors_.band);
-  if (overview_.isNull()) paintOverviewImage(rect.size());
-  painter.drawImage(rect.topLeft(), overview_);
+  mini_map_.paint(painter, rect, view_, kept_, colors_);
   const auto x_of = [&](double ns) { return rect.left() + ns / (spanNs() + 1) * rect.width(); };
   double last = -1;
   for (const std::uint64_t mark : marks_) {

@@ -1,7 +1,7 @@
 // The timeline: which lanes and which time are shown, and how that changes.
 //
-// Times are doubles, in ns after the first record: exact to the nanosecond for a hundred days. While a file is loaded,
-// a window that shows everything goes on showing everything. A following window keeps its width and stays at the end;
+// Times are doubles, in ns after the first record: exact to the nanosecond for a hundred days. While a trace grows, a
+// window that shows everything goes on showing everything. A following window keeps its width and stays at the end;
 // any other stays where it is.
 #include "gui/view/timeline_view.h"
 
@@ -22,6 +22,8 @@ namespace {
 constexpr double kLeastNsPerPixel = 0.02;
 constexpr std::size_t kMaxHistory = 64;
 constexpr int kLanesEveryMs = 400;
+constexpr double kEdge = 0.005;  // left free beside everything, of the width
+constexpr double kStepsOfOctave = 16;
 }  // namespace
 
 TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
@@ -29,6 +31,7 @@ TimelineView::TimelineView(TraceDocument& document, QWidget* parent)
       document_(document),
       colors_(palette()),
       tiles_(this),
+      mini_map_(this, [this] { viewport()->update(); }),
       next_frame_(new QTimer(this)),
       jobs_(this, 1) {
   installTimelineAccessibility();
@@ -70,6 +73,7 @@ void TimelineView::takeState() {
   if (document_.state() != TraceDocument::State::Live) {
     if (frozen_) setFrozen(false);
     if (follows_) setFollowing(false);
+    if (shows_all_ && !view_.empty()) applyWindow(windowOfAll(), false);
   }
   wishesChanged();
 }
@@ -97,7 +101,7 @@ void TimelineView::takeReset() {
   range_.reset();
   history_.clear();
   history_at_ = 0;
-  overview_ = {};
+  mini_map_.reset();
   shows_all_ = true;
   frozen_ = false;
   follows_ = document_.state() == TraceDocument::State::Live;
@@ -117,7 +121,6 @@ void TimelineView::takeView() {
   }
   const bool was_empty = view_.empty();
   view_ = document_.view();
-  overview_ = {};
   fields_.clear();
   if (was_empty)
     repaintTiles();
@@ -135,7 +138,7 @@ void TimelineView::takeView() {
     // A trace shorter than the window begins at the left edge.
     window_.from_ns = std::max(-window_.ns_per_pixel * width * 0.02, span - window_.ns_per_pixel * width * 0.97);
   } else if (shows_all_ || was_empty) {
-    window_ = {-span * 0.005, span * 1.01 / width};
+    window_ = windowOfAll();
   }
   clampWindow();
   Q_EMIT windowChanged();
@@ -234,16 +237,36 @@ std::optional<std::size_t> TimelineView::laneAt(int y) const {
   return static_cast<std::size_t>(behind - tops_.begin()) - 1;
 }
 
+bool TimelineView::grows() const {
+  return document_.state() == TraceDocument::State::Live || document_.state() == TraceDocument::State::Loading;
+}
+
+// That of a trace that grows becomes greater in steps of 4 %: at another scale all tiles must be painted again.
+double TimelineView::scaleOfAll() const {
+  const double exact = spanNs() * (1 + 2 * kEdge) / laneWidth();
+  return grows() ? std::exp2(std::ceil(std::log2(exact) * kStepsOfOctave) / kStepsOfOctave) : exact;
+}
+
+// The room that is still free is on the right, where records come.
+double TimelineView::leftOfAll(double shown_ns) const {
+  return grows() ? -shown_ns * kEdge : -(shown_ns - spanNs()) / 2;
+}
+
+TimelineView::Window TimelineView::windowOfAll() const {
+  const double scale = scaleOfAll();
+  return {leftOfAll(scale * laneWidth()), scale};
+}
+
 void TimelineView::clampWindow() {
   const double span = spanNs();
   const double width = laneWidth();
-  const double widest = span * 1.02 / width;
+  const double widest = scaleOfAll() * 1.01;
   window_.ns_per_pixel = std::clamp(window_.ns_per_pixel, kLeastNsPerPixel,
                                     std::max(kLeastNsPerPixel, std::max(widest, follows_ ? window_.ns_per_pixel : 0)));
   const double shown = window_.ns_per_pixel * width;
   const double edge = shown * 0.02;
   if (shown >= span * 1.01 && !follows_)
-    window_.from_ns = -(shown - span) / 2;
+    window_.from_ns = leftOfAll(shown);
   else if (!follows_)
     window_.from_ns = std::clamp(window_.from_ns, -edge, std::max(-edge, span + edge - shown));
   shows_all_ = !follows_ && window_.ns_per_pixel >= widest * 0.985;
@@ -270,8 +293,7 @@ void TimelineView::setWindow(double from_ns, double to_ns) {
 
 void TimelineView::zoomToAll() {
   setFollowing(false);
-  const double span = spanNs();
-  applyWindow({-span * 0.005, span * 1.01 / laneWidth()}, true);
+  applyWindow(windowOfAll(), true);
 }
 
 void TimelineView::zoomToSelection() {
@@ -414,6 +436,7 @@ void TimelineView::settle() {
   for (int i = 0; i < 4; ++i) {
     grab();
     jobs_.waitForDone();
+    mini_map_.waitForDone();
     tiles_.waitUntilIdle();
     QCoreApplication::sendPostedEvents(this, QEvent::MetaCall);
     QCoreApplication::sendPostedEvents(&tiles_, QEvent::MetaCall);
@@ -423,8 +446,7 @@ void TimelineView::settle() {
 void TimelineView::resizeEvent(QResizeEvent* event) {
   QAbstractScrollArea::resizeEvent(event);
   layoutScrollBars();
-  overview_ = {};
-  if (shows_all_ && !view_.empty()) window_ = {-spanNs() * 0.005, spanNs() * 1.01 / laneWidth()};
+  if (shows_all_ && !view_.empty()) window_ = windowOfAll();
   clampWindow();
 }
 
@@ -434,7 +456,7 @@ void TimelineView::changeEvent(QEvent* event) {
   const bool patterns = colors_.has_patterns;
   colors_ = LaneColors(palette());
   colors_.has_patterns = patterns;
-  overview_ = {};
+  mini_map_.repaint();
   repaintTiles();
   viewport()->update();
 }

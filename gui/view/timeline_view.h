@@ -13,6 +13,7 @@
 #include "gui/model/lanes.h"
 #include "gui/model/sched_spans.h"
 #include "gui/model/time_text.h"
+#include "gui/view/mini_map.h"
 #include "gui/view/tile_renderer.h"
 
 class QTimer;
@@ -120,6 +121,8 @@ class TimelineView : public QAbstractScrollArea {
   bool isComplete() const { return is_complete_; }
   const record::StoreView& view() const { return view_; }
   QString lineOf(record::Row row) const;  // its trace line
+  // Parts of the viewport, in pixels: names on the left; mini-map and axis above, legend below.
+  static constexpr int kGutter = 168, kOverview = 34, kAxis = 22, kLegend = 20, kTop = kOverview + kAxis;
   // For tests: the lane's rectangle in the viewport, and the x of a time.
   QRect laneRect(std::size_t lane) const;
   double xOf(std::uint64_t ns) const;
@@ -152,7 +155,6 @@ class TimelineView : public QAbstractScrollArea {
 
  private:
   enum class Drag { None, Select, Pan, Overview, Zoom, Lane };
-  static constexpr int kGutter = 168, kOverview = 34, kAxis = 22, kLegend = 20, kTop = kOverview + kAxis;
 
   void takeReset();
   void takeView();
@@ -161,6 +163,10 @@ class TimelineView : public QAbstractScrollArea {
   void rebuildLanes();
   void forgetFields();
   void layoutScrollBars();
+  bool grows() const;
+  double scaleOfAll() const;
+  double leftOfAll(double shown_ns) const;
+  Window windowOfAll() const;
   void clampWindow();
   void applyWindow(Window window, bool remembers);
   double spanNs() const;
@@ -183,7 +189,6 @@ class TimelineView : public QAbstractScrollArea {
   void paintGutter(QPainter& painter, const Lane& lane, const QRect& rect);
   void paintAxis(QPainter& painter);
   void paintOverview(QPainter& painter);
-  void paintOverviewImage(QSize size);
   void paintOverlays(QPainter& painter);
   void paintMarker(QPainter& painter, const Marker& marker);
   void paintFlags(QPainter& painter);
@@ -220,12 +225,11 @@ class TimelineView : public QAbstractScrollArea {
   Drag drag_ = Drag::None;
   QPointF pressed_, last_;
   bool moved_ = false;
-  QImage overview_;  // null: must be painted again
   QElapsedTimer since_lanes_;
-  bool lanes_are_old_ = false;
 
   LaneColors colors_;
   TileRenderer tiles_;
+  MiniMap mini_map_;
   QTimer* next_frame_;     // until tiles that came are shown
   QElapsedTimer painted_;  // since the last frame
   std::vector<TileRenderer::Wish> wanted_;
