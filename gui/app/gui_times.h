@@ -22,7 +22,7 @@ struct Waits {
   double for_cpu_ns = 0;
   long major_faults = 0;
 
-  // Of the calling thread, which is the same each time. Its first line of schedstat: ns on a CPU, ns ready without one
+  // Of the calling thread, which is the same each time. schedstat has the ns on a CPU, then those of waiting for one
   // (Documentation/scheduler/sched-stats.rst).
   static Waits now() {
     static const int schedstat = ::open("/proc/thread-self/schedstat", O_RDONLY | O_CLOEXEC);
@@ -55,8 +55,8 @@ struct Stopwatch {
 struct Times {
   static constexpr double kLongMs = 16;
   std::vector<double> wall_ms, cpu_ms;
-  int long_by_cpu = 0, long_by_disk = 0;  // of those that took longer than kLongMs: half of it for lack of a CPU; with
-                                          // pages from a disk
+  // Of those that took longer than kLongMs: that waited for a CPU more than half of it; that read pages from a disk.
+  int long_by_cpu = 0, long_by_disk = 0;
 
   void add(const Stopwatch& watch) {
     wall_ms.push_back(static_cast<double>(watch.wall.nsecsElapsed()) / 1e6);

@@ -22,7 +22,7 @@ namespace {
 constexpr double kLeastNsPerPixel = 0.02;
 constexpr std::size_t kMaxHistory = 64;
 constexpr int kLanesEveryMs = 400;
-constexpr double kEdge = 0.005;  // left free beside everything, of the width
+constexpr double kEdge = 0.005;  // of the width: free on each side of a whole trace
 constexpr double kStepsOfOctave = 16;
 }  // namespace
 
