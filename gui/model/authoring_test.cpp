@@ -1,5 +1,7 @@
 // Writing definitions: names and members from types, what hovering tells, code, the same thing in a terminal, triggers.
+#include <dlfcn.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <QCoreApplication>
 #include <QFile>
@@ -99,6 +101,24 @@ TEST_F(GuiAuthoring, AKernelsFilesAreEnoughToWriteAndCompile) {
   const EventCode code = eventCode(world, QStringLiteral("p:x work n=it->size"), QStringLiteral("n > 4"));
   EXPECT_TRUE(code.mistake.isEmpty()) << qPrintable(code.mistake);
   EXPECT_TRUE(code.machine_code.contains(QStringLiteral("exit"))) << qPrintable(code.text());
+}
+
+// As many files as before are mapped.
+TEST_F(GuiAuthoring, ALibraryInsteadOfAnotherIsOffered) {
+  QTemporaryDir folder;
+  const QString one = folder.filePath(QStringLiteral("libone.so")), two = folder.filePath(QStringLiteral("libtwo.so"));
+  for (const QString& path : {one, two})
+    ASSERT_TRUE(QFile::copy(QStringLiteral("/lib/x86_64-linux-gnu/libz.so.1"), path));
+  void* opened = ::dlopen(one.toLocal8Bit().constData(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(opened, nullptr);
+  TargetContext world({.pid = static_cast<int>(::getpid()), .functions = {}, .kallsyms = {}, .btf = {}});
+  EXPECT_FALSE(world.symbols()->find("libone:inflateEnd", 9).empty());
+  ::dlclose(opened);
+  opened = ::dlopen(two.toLocal8Bit().constData(), RTLD_NOW | RTLD_LOCAL);
+  ASSERT_NE(opened, nullptr);
+  EXPECT_TRUE(QTest::qWaitFor([&] { return !world.symbols()->find("libtwo:inflateEnd", 9).empty(); }, 30'000));
+  EXPECT_TRUE(world.symbols()->find("libone:inflateEnd", 9).empty());
+  ::dlclose(opened);
 }
 
 TEST_F(GuiAuthoring, FunctionsThatCannotBeProbedAreNotOffered) {

@@ -1,4 +1,4 @@
-// One count at a time: while a trace grows, the next one begins with a picture that is painted when the last is done.
+// Counts run one at a time. While a trace grows, the first paint() after a count begins the next.
 #include "gui/view/mini_map.h"
 
 #include <QPainter>
@@ -6,7 +6,7 @@
 #include <cmath>
 #include <utility>
 
-#include "gui/view/lane_painter.h"
+#include "gui/view/theme.h"
 #include "tracefs-compat/record/store/store_query.h"
 
 namespace kevt::gui {

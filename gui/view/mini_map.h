@@ -1,7 +1,7 @@
 // MiniMap: how many records a whole trace has at what time, as bars, and where some are lost.
 //
-// Counting touches the records at the border of each pixel, which may lie in a file. So a worker counts; until it is
-// done the last picture is shown, at the width that its time has in the whole by now.
+// Counting touches the records at the border of each pixel, which may lie in a file. So a worker counts. Until it is
+// done, the last picture is drawn, over the part of the time that was counted.
 #pragma once
 
 #include <QImage>
@@ -29,7 +29,8 @@ class MiniMap {
   void reset();
   // The colours are others now.
   void repaint() { image_ = {}; }
-  // What is there of the records that are kept (nullptr: all), and begins to count them, if these were not counted.
+  // Paints what is counted, and begins to count if that is not of these records: those of the view that are kept
+  // (nullptr: all).
   void paint(QPainter& painter, const QRect& rect, const record::StoreView& view,
              const std::shared_ptr<const record::RowSubset>& kept, const LaneColors& colors);
   void waitForDone() { jobs_.waitForDone(); }

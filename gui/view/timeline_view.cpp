@@ -127,9 +127,7 @@ void TimelineView::takeView() {
   else
     tiles_.grow(view_);
   learnScheduling();
-  const bool is_final =
-      document_.state() != TraceDocument::State::Live && document_.state() != TraceDocument::State::Loading;
-  if (was_empty || is_final || !since_lanes_.isValid() || since_lanes_.elapsed() > kLanesEveryMs) rebuildLanes();
+  if (was_empty || !grows() || !since_lanes_.isValid() || since_lanes_.elapsed() > kLanesEveryMs) rebuildLanes();
   if (view_.empty()) return;
   const double span = spanNs();
   const double width = std::max(1, laneWidth());

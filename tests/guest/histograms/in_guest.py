@@ -187,10 +187,18 @@ def place_of_syscall():
     return '/lib/x86_64-linux-gnu/libc.so.6:0x%x' % int(re.search(r'^(\w+) T syscall@', words, re.MULTILINE)[1], 16)
 
 
+def pages_moved():
+    """Counts of /proc/vmstat: a text on a page that the kernel moves just then cannot be read."""
+    with open('/proc/vmstat') as file:
+        counts = dict(line.split() for line in file)
+    return collections.Counter({name: int(count) for name, count in counts.items() if re.match('thp_collapse|pgmigrate|compact|numa_hint', name)})
+
+
 def without_loss(runtime, probe, histogram, expected, cpus=frozenset({0})):
     """Hits that no ring could hold are counted: of several processes that share a CPU, under each key, in the second table of an event."""
     loop = 'for i in 1 2 3 4; do %s -c "$0" %d & done; wait' % (sys.executable, CALLS_EACH)
     words = [KEVTRACE, 'run', '--runtime', runtime, '--buffer', '64', '-e', probe, '--hist', 'cc:keys=common_cpu', '--hist', 'cc:' + histogram]
+    before = pages_moved()
     done = subprocess.run(words + ['--hist-format', 'json', '--', 'sh', '-c', loop, WORKER], stdout=subprocess.PIPE, stderr=subprocess.PIPE,
                           preexec_fn=lambda: os.sched_setaffinity(0, cpus))
     what = '%s: %s %s' % (runtime, probe, histogram)
@@ -198,7 +206,7 @@ def without_loss(runtime, probe, histogram, expected, cpus=frozenset({0})):
     counted = json.loads(done.stdout.splitlines()[-1])
     rows = {tuple(row['keys'].values())[0]: (row['hitcount'], row['values'].get('bb', 0)) for row in counted['rows']}
     check(counted['dropped'] == 0 and counted['hits'] == CALLERS * CALLS_EACH, '%s: %d hits, %d dropped' % (what, counted['hits'], counted['dropped']))
-    check(rows == expected, '%s: %s instead of %s' % (what, rows, expected))
+    check(rows == expected, '%s: %s instead of %s; pages moved meanwhile: %s' % (what, rows, expected, dict(pages_moved() - before)))
 
 
 def counts_of(key_of):
@@ -222,10 +230,6 @@ def runs(runtime, with_programs):
         without_loss(runtime, in_libc, 'keys=bb:vals=bb if aa == 7', by_number, ALL_CPUS)
 
 
-# Pages that the kernel moves are away for a moment: a hit that reads a text there just then gets none, as the kernel's own
-# hits do. So nobody makes huge pages here, and nobody compacts memory.
-Files('/sys/kernel/mm/transparent_hugepage').write('enabled', 'never')
-Files('/proc/sys/vm').write('compaction_proactiveness', '0')
 ALL_CPUS = os.sched_getaffinity(0)
 os.sched_setaffinity(0, {0})
 runs('bpf', True)

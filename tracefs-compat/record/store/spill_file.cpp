@@ -68,8 +68,8 @@ Result<void> SpillFile::write(std::uint64_t at, std::span<const std::byte> bytes
     if (wrote == 0) return std::unexpected(Error(folder_ + ": nothing can be written"));
     written += static_cast<std::size_t>(wrote);
   }
-  // Begins to write now. Else gigabytes gather in memory before the kernel writes any, and then whoever asks for memory
-  // waits for the disk, the window, too. Where it cannot be begun, it comes later.
+  // The kernel is to begin writing to the disk. By itself it waits until gigabytes are there, and then whoever needs
+  // memory waits for the disk: the window, too. Where this fails, the kernel writes later.
   (void)sync_file_range(file_.get(), static_cast<off_t>(at), static_cast<off_t>(bytes.size()), SYNC_FILE_RANGE_WRITE);
   return {};
 }
