@@ -5,7 +5,7 @@ import signal
 import subprocess
 import time
 
-from kevtest import KEVTRACE, PROGRAMS, ProcessTest, main, plain
+from kevtest import KEVTRACE, PROGRAMS, TIMEOUT_S, ProcessTest, main, plain
 
 SHELL = "/bin/sh"
 OPENS = "p:op libc:open64 path=+0(%di):string"
@@ -55,6 +55,33 @@ class Following(ProcessTest):
                 traced = self.follow([BECOMES, how], OPENS.replace("open64", "open"), MAINS)
                 self.assert_none_lost(traced)
                 self.assertIn(b"cat", {r.comm for r in traced.all}, how)
+
+    def test_a_program_that_takes_long_to_leave_its_memory(self):
+        """Between a program's memory and the next one's the kernel frees half a gigabyte, page by page: nothing of the
+        program is there any more, and what it becomes is not there yet."""
+        hosts = self.path("hosts", b"one\n")
+        code = ("import mmap, os, sys\n"
+                "room = mmap.mmap(-1, 512 << 20)\n"
+                "room.madvise(mmap.MADV_NOHUGEPAGE)\n"
+                "for at in range(0, len(room), 4096): room[at] = 1\n"
+                "print('ready', flush=True)\n"
+                "sys.stdin.read()\n"
+                f"os.execv('/bin/cat', ['cat', {hosts!r}])\n")
+        command = ["/usr/bin/python3", "-S", "-c", code]
+        traced = self.follow(command, OPENS, filters=[f'op: path == "{hosts}"'])
+        self.assertEqual([r.comm for r in traced.records("op")], [b"cat"])
+        with self.subTest("attached"):
+            target = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+            self.addCleanup(target.kill)
+            self.assertEqual(target.stdout.readline(), b"ready\n")
+            tracer = subprocess.Popen([KEVTRACE, "run", "--follow-forks", "--pid", str(target.pid), "-e", OPENS],
+                                      stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            self.addCleanup(tracer.kill)
+            self.assertIn(b"pid=", tracer.stderr.readline())
+            self.assertEqual(target.communicate(timeout=TIMEOUT_S)[0], b"one\n")
+            out, err = tracer.communicate(timeout=TIMEOUT_S)
+            self.assertIn(hosts.encode(), out)
+            self.assertNotIn(b"probes are gone", err)
 
     def test_many(self):
         traced = self.follow([SHELL, "-c", "for i in 1 2 3 4 5 6 7 8 9 10; do (/bin/true & /bin/true & wait); done"], MAINS)
