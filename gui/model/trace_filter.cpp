@@ -6,6 +6,7 @@
 
 #include <QObject>
 #include <algorithm>
+#include <numeric>
 #include <span>
 
 #include "compiler/sema/advice.h"
@@ -147,18 +148,28 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
     const Event& event;
     Rows rows;                          // that were not looked at yet
     std::vector<std::uint8_t> of_task;  // of a filter of tasks
+    bool is_whole = false;              // all of them are kept
   };
   const std::uint32_t seen = before ? before->seen : 0;
   constexpr auto kAxis = static_cast<std::size_t>(record::Axis::Event);
   std::vector<Group> groups;
+  std::size_t whole_rows = 0;
   for (const record::LaneGroup& group : chunk.groups[kAxis]) {
     if (group.id >= by_event_.size() || !by_event_[group.id].is_kept) continue;
     const Event& event = by_event_[group.id];
     Rows rows = chunk.order[kAxis].subspan(group.begin, group.end - group.begin);
     record::take_before(rows, seen);
     if (rows.empty()) continue;
-    groups.push_back({event, rows, {}});
-    if (event.filter && event.filter->is_of_task()) groups.back().of_task = tasks_kept(view, chunk, *event.filter);
+    Group& made = groups.emplace_back(event, rows);
+    if (event.filter && event.filter->is_of_task()) made.of_task = tasks_kept(view, chunk, *event.filter);
+    const auto keeps_all = [](const auto& kept) { return std::ranges::find(kept, 0) == kept.end(); };
+    made.is_whole = !event.filter || (event.filter->is_of_task() && keeps_all(made.of_task));
+    if (made.is_whole) whole_rows += rows.size();
+  }
+  if (whole_rows == chunk.rows()) {
+    std::vector<std::uint16_t> all(whole_rows);
+    std::iota(all.begin(), all.end(), std::uint16_t{0});
+    return all;
   }
   record::RowBits bits = record::no_rows(chunk.rows());
   Block block(view, chunk);
@@ -170,7 +181,7 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
         for (const std::uint16_t row : rows)  // without a branch, which could not be foreseen
           bits[row / 64] |= std::uint64_t{holds(row)} << (row % 64);
       };
-      if (!group.event.filter) {
+      if (group.is_whole) {
         keep_if([](std::uint16_t) { return true; });
       } else if (group.event.filter->is_of_task()) {
         keep_if([&](std::uint16_t row) { return group.of_task[chunk.task[row]] != 0; });

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <tuple>
@@ -38,23 +39,32 @@ class ChunkSearch {
   using Answer = LineSearch::Answer;
   using Place = std::pair<const Symbols*, std::uint64_t>;  // whose the address is
   struct Answers;
+  struct Times;
   struct Step;
   struct EventSearch;
+  struct Rows;
+  struct One;
   struct Block;
 
   EventSearch& search_of(const EventFormat& event);
-  bool may_have_any(const StoreView& view, const StoreChunk& chunk, EventSearch& event);
+  void move_to(const StoreView& view, const StoreChunk& chunk);
+  std::optional<Answer> answer_of_all(const Rows& rows, EventSearch& event, Step& step);
+  std::optional<Answer> answer_of_chunk(const Rows& rows, EventSearch& event, Step& step);
+  std::optional<Answer> answer_of_values(const Rows& rows, EventSearch& event, Step& step);
+  std::optional<Answer> answer_of_times(const StoreChunk& chunk, Times& times);
+  bool may_have_any(const Rows& rows, EventSearch& event);
   void find_in(const Block& block, EventSearch& event, RowList rows, Found& found);
   void keep(const Block& block, EventSearch& event, Step& step);
   template <class Ask>
   void keep_by(Ask ask);
+  void keep_by_time(const RowBits& with_time);
   void keep_by_flags(const Block& block, EventSearch& event, Step& step);
-  Answer ask_place(const Block& block, EventSearch& event, Step& step, const Place& place, std::uint16_t row);
   void keep_by_place(const Block& block, EventSearch& event, Step& step);
   void keep_by_digits(const Block& block, EventSearch& event, Step& step);
   template <class Number>
   void keep_by_number(const Block& block, EventSearch& event, Step& step);
-  void keep_by_time(const Block& block, Step& step);
+  Answer ask_place(const Rows& rows, EventSearch& event, Step& step, const One& one);
+  Answer ask(const Rows& rows, const EventSearch& event, const Step& step, const One& one);
   Answer ask(const Block& block, const EventSearch& event, const Step& step, std::uint16_t row);
 
   TraceLines lines_;
@@ -62,11 +72,12 @@ class ChunkSearch {
   std::map<const EventFormat*, std::unique_ptr<EventSearch>> events_;
   // Of parts that all events have alike: what is asked of the task, the CPU or the flags.
   std::map<std::tuple<LineSearch::PartKind, LineSearch::How, std::string>, std::unique_ptr<Answers>> fronts_;
-  std::uint64_t chunks_ = 0;  // that were searched
-  std::map<std::string, std::vector<bool>, std::less<>>
-      micros_;                              // of digits: the microseconds of a second that have them
-  std::vector<const Symbols*> symbols_;     // of the chunk's tasks
-  std::vector<std::uint16_t> rows_, left_;  // of a block and an event; those for which all conditions so far hold
+  std::uint64_t chunks_ = 0;                                          // that were searched
+  std::map<std::string, std::unique_ptr<Times>, std::less<>> times_;  // by the digits
+  std::vector<const Symbols*> symbols_;                               // of the chunk's tasks
+  std::vector<std::uint16_t> owners_;                                 // a task of each of them, in StoreChunk::tasks
+  std::vector<std::uint16_t> rows_, room_;  // of a block and an event; and of those that are left
+  RowList left_;                            // for which all conditions so far hold
   RowBits doubts_;                          // of left_, by row % kBlockRows: those for which they may hold
 };
 

@@ -3,10 +3,13 @@
 
 #include <cstdint>
 #include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
 #include "tracefs-compat/record/print/line_search.h"
+#include "tracefs-compat/record/store/row_bits.h"
+#include "tracefs-compat/record/store/store_chunk.h"
 
 namespace kevt::record {
 
@@ -41,8 +44,18 @@ class DigitTest {
 
 bool is_digits(std::string_view text);
 
-inline constexpr std::uint32_t kMicrosOfSecond = 1'000'000;
-// Which microseconds of a second have the digits, printed by six.
-std::vector<bool> micros_with(std::string_view digits);
+// The times that are printed with these digits, which stand in their second or in its microseconds.
+class TimeDigits {
+ public:
+  explicit TimeDigits(std::string_view digits);
+  // The rows of the chunk that have such a time.
+  RowBits rows_in(const StoreChunk& chunk) const;
+
+ private:
+  bool holds(std::uint64_t micros) const;
+
+  std::string digits_;
+  std::vector<std::uint32_t> micros_;  // of a second, ascending: those that have the digits, printed by six
+};
 
 }  // namespace kevt::record

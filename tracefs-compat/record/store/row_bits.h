@@ -10,6 +10,11 @@ namespace kevt::record {
 using RowBits = std::vector<std::uint64_t>;  // bit row % 64 of word row / 64
 
 inline RowBits no_rows(std::uint32_t rows) { return RowBits((rows + 63) / 64); }
+inline RowBits all_rows(std::uint32_t rows) {
+  RowBits bits((rows + 63) / 64, ~std::uint64_t{0});
+  if (rows % 64 != 0) bits.back() = (std::uint64_t{1} << rows % 64) - 1;
+  return bits;
+}
 inline void set_bit(RowBits& bits, std::uint32_t row) { bits[row / 64] |= std::uint64_t{1} << (row % 64); }
 inline bool has_bit(const RowBits& bits, std::uint32_t row) { return (bits[row / 64] >> (row % 64) & 1) != 0; }
 inline std::size_t count_bits(const RowBits& bits) {

@@ -32,6 +32,14 @@ void keep_lanes(const LaneGroups& all, std::span<const std::uint16_t> order, con
   groups.shrink_to_fit();
 }
 
+std::shared_ptr<const RowSubset::Part> part_of_all(const StoreChunk& chunk, std::shared_ptr<RowSubset::Part> part) {
+  part->bits = all_rows(chunk.rows());
+  part->groups = chunk.groups;
+  for (std::size_t axis = 0; axis < kAxes; ++axis)
+    part->order[axis].assign(chunk.order[axis].begin(), chunk.order[axis].end());
+  return part;
+}
+
 }  // namespace
 
 std::shared_ptr<const RowSubset::Part> RowSubset::part_of(const StoreChunk& chunk, std::vector<std::uint16_t> places) {
@@ -41,6 +49,7 @@ std::shared_ptr<const RowSubset::Part> RowSubset::part_of(const StoreChunk& chun
   part->places = std::move(places);
   part->places.shrink_to_fit();
   if (part->places.empty()) return part;
+  if (part->places.size() == chunk.rows()) return part_of_all(chunk, std::move(part));
   part->bits = no_rows(chunk.rows());
   for (const std::uint16_t place : part->places) set_bit(part->bits, place);
   // To look at all rows in the order they have costs less than to sort a quarter of them.

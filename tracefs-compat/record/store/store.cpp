@@ -190,6 +190,7 @@ void StoreBuilder::pair(const EventState& event, const SlicePairs::Step& step) {
 void StoreBuilder::seal() {
   const Row next = rows();
   sealed_.push_back(open_.freeze([this](Row row) { return time_ns(row); }));
+  sealed_.back()->distinct = distinct_values(*sealed_.back(), names_.events);
   sealed_bytes_ += sealed_.back()->index_bytes() + sealed_.back()->payload.size();
   open_.start(next);
   if (!file_problem_.empty() && sealed_.size() % kSealsUntilNextTry == 0) file_problem_.clear();

@@ -42,6 +42,14 @@ std::size_t assign(StoreChunk& chunk, std::byte* begin) {
   return columns.used();
 }
 
+std::span<const std::uint16_t> rows_of(std::span<const DistinctValues> all, std::uint32_t event, std::uint32_t offset,
+                                       std::uint32_t bytes) {
+  const auto found = std::ranges::find_if(
+      all, [&](const DistinctValues& one) { return one.event == event && one.offset == offset && one.bytes == bytes; });
+  if (found == all.end()) return {};
+  return std::span(found->first_row).first(found->count);
+}
+
 template <typename T>
 std::size_t size_of(const std::vector<T>& column) {
   return column.size() * sizeof(T);
@@ -87,6 +95,14 @@ std::span<const std::uint16_t> StoreChunk::lane(Axis axis, std::uint32_t id) con
   return lane_of(groups[at], order[at], id);
 }
 
+std::span<const std::uint16_t> StoreChunk::rows_of_values(std::uint32_t event, const Field& field) const {
+  return rows_of(distinct, event, field.offset, field.item_bytes);
+}
+
+std::span<const std::uint16_t> StoreChunk::rows_of_flags(std::uint32_t event) const {
+  return rows_of(distinct, event, DistinctValues::kFlagsOffset, DistinctValues::kFlagsBytes);
+}
+
 std::uint32_t StoreChunk::lower_bound(std::uint64_t ns) const {
   if (ns <= base_ns) return 0;
   const std::uint64_t delta = ns - base_ns;
@@ -96,7 +112,7 @@ std::uint32_t StoreChunk::lower_bound(std::uint64_t ns) const {
 }
 
 std::size_t StoreChunk::directory_bytes() const {
-  std::size_t sum = sizeof(*this) + size_of(cpus) + size_of(tasks) + size_of(slice_groups);
+  std::size_t sum = sizeof(*this) + size_of(cpus) + size_of(tasks) + size_of(slice_groups) + size_of(distinct);
   for (const LaneGroups& axis : groups) sum += size_of(axis);
   return sum;
 }

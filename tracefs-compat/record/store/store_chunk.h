@@ -15,6 +15,8 @@
 #include <span>
 #include <vector>
 
+#include "tracefs-compat/record/store/distinct_values.h"
+
 namespace kevt::record {
 
 using Row = std::uint32_t;  // position of a record in the order of time, in the whole store
@@ -67,6 +69,7 @@ struct StoreChunk {
   std::vector<std::uint32_t> cpus, tasks;
   std::array<LaneGroups, kAxes> groups;
   std::vector<SliceGroup> slice_groups;  // by task, then bucket
+  std::vector<DistinctValues> distinct;  // distinct_values(); empty in a chunk that is still filling
 
   // Columns, in the block.
   std::span<std::uint32_t> match;  // the other end of a slice; grows known while others read: match_of()
@@ -102,6 +105,10 @@ struct StoreChunk {
   }
   Row match_of(std::uint32_t row) const { return std::atomic_ref(match[row]).load(std::memory_order_relaxed); }
   std::span<const std::uint16_t> lane(Axis axis, std::uint32_t id) const;
+  // A record of each value that the field, one of the event's, has; empty: there are many, or that is not known.
+  std::span<const std::uint16_t> rows_of_values(std::uint32_t event, const Field& field) const;
+  // The same of common_flags and common_preempt_count together.
+  std::span<const std::uint16_t> rows_of_flags(std::uint32_t event) const;
   // First record at or behind the time; rows() when there is none.
   std::uint32_t lower_bound(std::uint64_t ns) const;
 

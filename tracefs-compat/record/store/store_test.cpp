@@ -6,6 +6,7 @@
 #include <cmath>
 #include <cstring>
 #include <random>
+#include <set>
 
 #include "tracefs-compat/record/store/store_field.h"
 #include "tracefs-compat/record/store/store_query.h"
@@ -357,6 +358,45 @@ TEST(Measure, Percentiles) {
   EXPECT_EQ(measured.p50, 51);
   EXPECT_EQ(measured.p99, 100);
   EXPECT_EQ(measure({}).count, 0u);
+}
+
+// Values of `value` are 3, 1, 4, 1, …; of an address 0x1000 in entries, more than are kept in returns.
+TEST_F(StoreTest, ValuesAreKnownOfFieldsThatHaveFew) {
+  const auto value_of = [](std::uint32_t i) { return "31415"[i % 5] - '0'; };
+  for (std::uint32_t i = 0; i <= kChunkRows; ++i) {
+    const bool is_return = i % 2 != 0;
+    const std::uint64_t address = 0x1000 + (is_return ? i % 32 : 0);
+    ASSERT_TRUE(add({1000 + i, 0, 100, is_return, value_of(i)}, address));
+  }
+  const StoreView view = builder_.view();
+  ASSERT_EQ(view.chunks().size(), 2u);
+  const StoreChunk& full = *view.chunks()[0];
+  for (const std::uint32_t event : {0u, 1u}) {
+    const EventFormat& format = *view.names().events[event];
+    std::set<std::int32_t> values;
+    for (const std::uint16_t row : full.rows_of_values(event, *format.find("value"))) {
+      EXPECT_EQ(full.event[row], event);
+      values.insert(value_of(row));
+    }
+    EXPECT_EQ(values, (std::set<std::int32_t>{1, 3, 4, 5}));
+    EXPECT_EQ(full.rows_of_flags(event).size(), 1u);
+    EXPECT_TRUE(view.chunks()[1]->rows_of_flags(event).empty());  // still filling
+  }
+  EXPECT_EQ(full.rows_of_values(0, entry_.fields[0]).size(), 1u);
+  EXPECT_TRUE(full.rows_of_values(1, return_.fields[0]).empty());
+}
+
+TEST_F(StoreTest, ValuesOfRecordsThatAreTooShortAreNotKnown) {
+  const std::vector<std::uint8_t> bytes(20);
+  for (std::uint32_t i = 0; i <= kChunkRows; ++i) {
+    const std::size_t size = i == kChunkRows / 2 ? 18 : 20;
+    ASSERT_TRUE(builder_.add(
+        {.event = &entry_, .time_ns = i, .pid = 1, .comm = "task", .bytes = std::span(bytes).first(size)}));
+  }
+  const StoreView view = builder_.view();
+  const StoreChunk& full = *view.chunks()[0];
+  EXPECT_EQ(full.rows_of_values(0, entry_.fields[0]).size(), 1u);
+  EXPECT_TRUE(full.rows_of_values(0, *entry_.find("value")).empty());
 }
 
 }  // namespace
