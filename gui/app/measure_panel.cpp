@@ -69,9 +69,11 @@ class Counts {
   // Those of the chunk's records that count and lie in [from, to), places of the chunk.
   void take(std::size_t number, std::uint32_t from, std::uint32_t to) {
     const record::StoreChunk& chunk = *view_.chunks()[number];
-    if (!kept_) {
-      for (std::uint32_t local = from; local < to; ++local) take(chunk, local);
-    } else if (const record::RowSubset::Part* part = kept_->part(number)) {
+    const record::RowSubset::Part* const part = kept_ ? kept_->part(number) : nullptr;
+    if (!kept_ || (part && part->is_whole())) {
+      const std::uint32_t end = part ? std::min(to, part->seen) : to;
+      for (std::uint32_t local = from; local < end; ++local) take(chunk, local);
+    } else if (part) {
       for (auto at = std::ranges::lower_bound(part->places, from); at != part->places.end() && *at < to; ++at)
         take(chunk, *at);
     }

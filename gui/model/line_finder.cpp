@@ -34,16 +34,8 @@ LineFinder::Found LineFinder::findIn(const record::StoreView& view, const record
                                      const TraceFilter* filter, record::ChunkSearch* search) const {
   const std::uint32_t begin = from - std::min(from, chunk.first_row);
   record::RowBits among;  // empty: all
-  if (filter || begin != 0) {
-    among = record::no_rows(chunk.rows());
-    const auto add = [&](std::uint32_t row) {
-      if (row >= begin) record::set_bit(among, row);
-    };
-    if (filter)
-      std::ranges::for_each(filter->places(view, chunk, nullptr), add);
-    else
-      for (std::uint32_t row = begin; row < chunk.rows(); ++row) add(row);
-  }
+  if (filter || begin != 0) among = filter ? filter->rows(view, chunk, nullptr) : record::all_rows(chunk.rows());
+  for (std::uint32_t row = 0; row < begin; ++row) record::clear_bit(among, row);
   Found found{.rows = record::no_rows(chunk.rows()), .unsure = record::no_rows(chunk.rows())};
   if (search) found = search->find(view, chunk, among, is_ours_);
   constexpr auto kAxis = static_cast<std::size_t>(record::Axis::Event);

@@ -6,7 +6,6 @@
 
 #include <QObject>
 #include <algorithm>
-#include <numeric>
 #include <span>
 
 #include "compiler/sema/advice.h"
@@ -142,8 +141,8 @@ std::vector<std::uint8_t> tasks_kept(const record::StoreView& view, const record
 }  // namespace
 
 // Event by event, so that the records of one do the same one after another; what is kept is a bit each meanwhile.
-std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, const record::StoreChunk& chunk,
-                                               const record::RowSubset::Part* before) const {
+record::RowBits TraceFilter::rows(const record::StoreView& view, const record::StoreChunk& chunk,
+                                  const record::RowSubset::Part* before) const {
   struct Group {
     const Event& event;
     Rows rows;                          // that were not looked at yet
@@ -166,12 +165,11 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
     made.is_whole = !event.filter || (event.filter->is_of_task() && keeps_all(made.of_task));
     if (made.is_whole) whole_rows += rows.size();
   }
-  if (whole_rows == chunk.rows()) {
-    std::vector<std::uint16_t> all(whole_rows);
-    std::iota(all.begin(), all.end(), std::uint16_t{0});
-    return all;
-  }
-  record::RowBits bits = record::no_rows(chunk.rows());
+  if (whole_rows == chunk.rows()) return record::all_rows(chunk.rows());
+  record::RowBits bits = before && before->is_whole() ? record::all_rows(seen)
+                         : before                     ? before->bits
+                                                      : record::RowBits();
+  bits.resize((chunk.rows() + 63) / 64);
   Block block(view, chunk);
   for (std::uint32_t first = seen / kBlockRows * kBlockRows; first < chunk.rows(); first += kBlockRows) {
     block.move_to(first);
@@ -193,11 +191,7 @@ std::vector<std::uint16_t> TraceFilter::places(const record::StoreView& view, co
       }
     }
   }
-  std::vector<std::uint16_t> kept;
-  if (before) kept = before->places;
-  kept.reserve(kept.size() + record::count_bits(bits));
-  record::each_bit(bits, [&](std::uint32_t row) { kept.push_back(static_cast<std::uint16_t>(row)); });
-  return kept;
+  return bits;
 }
 
 std::vector<std::shared_ptr<const record::RowSubset::Part>> TraceFilter::parts(
@@ -209,7 +203,7 @@ std::vector<std::shared_ptr<const record::RowSubset::Part>> TraceFilter::parts(
   onAllCpus(parts.size(), [&](std::size_t) {
     for (std::size_t at = next++; at < parts.size() && !cancelled; at = next++)
       parts[at] = record::RowSubset::part_of(
-          *chunks[first + at], places(view, *chunks[first + at], before ? before->part(first + at) : nullptr));
+          *chunks[first + at], rows(view, *chunks[first + at], before ? before->part(first + at) : nullptr));
   });
   parts.erase(std::ranges::find(parts, nullptr), parts.end());
   return parts;

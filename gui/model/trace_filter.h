@@ -38,9 +38,9 @@ class TraceFilter {
   // How many events the filter was compiled for; if the trace has more now, compile it again.
   std::size_t events() const { return by_event_.size(); }
 
-  // The places of the records that are kept of a chunk of the view, ascending; `before` as above.
-  std::vector<std::uint16_t> places(const record::StoreView& view, const record::StoreChunk& chunk,
-                                    const record::RowSubset::Part* before) const;
+  // The rows that are kept of a chunk of the view; `before` as above.
+  record::RowBits rows(const record::StoreView& view, const record::StoreChunk& chunk,
+                       const record::RowSubset::Part* before) const;
 
  private:
   struct Event {

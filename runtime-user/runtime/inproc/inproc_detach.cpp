@@ -112,8 +112,8 @@ bool has_memory(pid_t pid) {
 }  // namespace
 
 bool InprocRuntime::was_replaced() {
-  // A program that the follower waits for is handed out when it is there: followed().
-  if (replaced_ || left_ || tracee_.is_stopped() || follower_.is_awaiting()) return replaced_;
+  if (follower_.is_awaiting()) return false;
+  if (replaced_ || left_ || tracee_.is_stopped()) return replaced_;
   std::uint64_t self = 0;
   const RemoteAddr at = memory_.target() + offsetof(kevt_tables, self);
   if (tracee_.read(at, {reinterpret_cast<std::uint8_t*>(&self), sizeof self}) && self == memory_.target().value)

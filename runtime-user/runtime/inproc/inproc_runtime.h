@@ -93,7 +93,9 @@ class InprocRuntime final : public runtime::ProbeRuntime {
   Result<DetachResult> detach();
   // The same for forked children of the target that go on without exec; also after the target has ended.
   Result<DetachResult> leave_children();
-  // Whether the target has replaced itself by exec, which ends its probes. Does not stop the target.
+  // Whether the target has replaced itself by exec, which ends its probes. Not as long as a program is awaited that it
+  // may become: followed() hands that out, and the kernel may take long from the one memory to the other. Does not stop
+  // the target.
   bool was_replaced();
   // Whether the target, or a child of it, may still hit a probe or become a program to be followed.
   bool may_be_hit(const SharedSessions& sessions);

@@ -27,6 +27,8 @@ class RandomRecords : public testing::Test {
       metadata_.formats.add(*parse_format("kprobes", text));
     metadata_.symbols.add({.address = 0x1000, .size = 0x100, .name = "openat64", .module = "libc.so.6"});
     metadata_.symbols.add({.address = 0x2000, .size = 0x100, .name = "main", .module = ""});
+    metadata_.process_of[3001] = 3001;  // with names of its own for the same addresses
+    metadata_.processes[3001].symbols.add({.address = 0x1000, .size = 0x100, .name = "elsewhere", .module = "a-b"});
   }
 
   static std::uint64_t seed() {

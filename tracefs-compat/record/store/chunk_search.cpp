@@ -78,12 +78,9 @@ ChunkSearch::EventSearch& ChunkSearch::search_of(const EventFormat& event) {
 
 // ---- what holds for a whole chunk
 
-void ChunkSearch::move_to(const StoreView& view, const StoreChunk& chunk) {
-  ++chunks_;
-  symbols_.clear();
-  owners_.clear();
-  for (std::size_t local = 0; local < chunk.tasks.size(); ++local) {
-    const StoreTask& task = view.names().tasks[chunk.tasks[local]];
+void ChunkSearch::learn_symbols(const Rows& rows) {
+  for (std::size_t local = 0; local < rows.chunk.tasks.size(); ++local) {
+    const StoreTask& task = rows.view.names().tasks[rows.chunk.tasks[local]];
     const TypedRecord of_task{.pid = task.pid, .comm = {}, .bytes = {}, .instance = task.instance};
     const Symbols* const symbols = &lines_.metadata().symbols_of(of_task.thread());
     const auto is_same = [&](std::uint16_t other) { return symbols_[other] == symbols; };
@@ -115,6 +112,7 @@ std::optional<Answer> ChunkSearch::answer_of_chunk(const Rows& rows, EventSearch
 // By each value that the field has in the chunk, of a place for each process.
 std::optional<Answer> ChunkSearch::answer_of_values(const Rows& rows, EventSearch& event, Step& step) {
   const bool is_place = step.kind() == PartKind::Place;
+  if (is_place && symbols_.empty()) learn_symbols(rows);
   if (is_place && owners_.size() > kMostOwners) return std::nullopt;
   const auto examples = step.kind() == PartKind::Flags
                             ? rows.chunk.rows_of_flags(rows.event)
@@ -174,7 +172,9 @@ ChunkSearch::Found ChunkSearch::find(const StoreView& view, const StoreChunk& ch
   const auto is_among = [&](std::uint16_t row) { return among.empty() || has_bit(among, row); };
   constexpr auto kAxis = static_cast<std::size_t>(Axis::Event);
   std::vector<Group> groups;
-  move_to(view, chunk);
+  ++chunks_;
+  symbols_.clear();
+  owners_.clear();
   for (const LaneGroup& lane : chunk.groups[kAxis]) {
     if (lane.id >= is_asked.size() || !is_asked[lane.id]) continue;
     EventSearch& event = search_of(*view.names().events[lane.id]);

@@ -47,7 +47,7 @@ class ChunkSearch {
   struct Block;
 
   EventSearch& search_of(const EventFormat& event);
-  void move_to(const StoreView& view, const StoreChunk& chunk);
+  void learn_symbols(const Rows& rows);
   std::optional<Answer> answer_of_all(const Rows& rows, EventSearch& event, Step& step);
   std::optional<Answer> answer_of_chunk(const Rows& rows, EventSearch& event, Step& step);
   std::optional<Answer> answer_of_values(const Rows& rows, EventSearch& event, Step& step);

@@ -16,6 +16,7 @@ inline RowBits all_rows(std::uint32_t rows) {
   return bits;
 }
 inline void set_bit(RowBits& bits, std::uint32_t row) { bits[row / 64] |= std::uint64_t{1} << (row % 64); }
+inline void clear_bit(RowBits& bits, std::uint32_t row) { bits[row / 64] &= ~(std::uint64_t{1} << (row % 64)); }
 inline bool has_bit(const RowBits& bits, std::uint32_t row) { return (bits[row / 64] >> (row % 64) & 1) != 0; }
 inline std::size_t count_bits(const RowBits& bits) {
   std::size_t count = 0;

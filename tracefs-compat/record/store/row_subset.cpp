@@ -32,26 +32,19 @@ void keep_lanes(const LaneGroups& all, std::span<const std::uint16_t> order, con
   groups.shrink_to_fit();
 }
 
-std::shared_ptr<const RowSubset::Part> part_of_all(const StoreChunk& chunk, std::shared_ptr<RowSubset::Part> part) {
-  part->bits = all_rows(chunk.rows());
-  part->groups = chunk.groups;
-  for (std::size_t axis = 0; axis < kAxes; ++axis)
-    part->order[axis].assign(chunk.order[axis].begin(), chunk.order[axis].end());
-  return part;
-}
-
 }  // namespace
 
-std::shared_ptr<const RowSubset::Part> RowSubset::part_of(const StoreChunk& chunk, std::vector<std::uint16_t> places) {
+std::shared_ptr<const RowSubset::Part> RowSubset::part_of(const StoreChunk& chunk, RowBits bits) {
   auto part = std::make_shared<Part>();
   part->first_row = chunk.first_row;
   part->seen = chunk.rows();
-  part->places = std::move(places);
-  part->places.shrink_to_fit();
-  if (part->places.empty()) return part;
-  if (part->places.size() == chunk.rows()) return part_of_all(chunk, std::move(part));
-  part->bits = no_rows(chunk.rows());
-  for (const std::uint16_t place : part->places) set_bit(part->bits, place);
+  part->size = static_cast<std::uint32_t>(count_bits(bits));
+  if (part->is_whole()) part->groups = chunk.groups;
+  if (part->is_whole() || part->size == 0) return part;
+  part->places.resize(part->size);
+  std::size_t kept = 0;
+  each_bit(bits, [&](std::uint32_t row) { part->places[kept++] = static_cast<std::uint16_t>(row); });
+  part->bits = std::move(bits);
   // To look at all rows in the order they have costs less than to sort a quarter of them.
   if (part->places.size() > chunk.rows() / 4) {
     for (std::size_t axis = 0; axis < kAxes; ++axis)
@@ -83,17 +76,16 @@ RowSubset::RowSubset() {
 RowSubset::RowSubset(const StoreView& view, std::span<const Row> rows) : RowSubset() {
   auto row = rows.begin();
   for (const auto& chunk : view.chunks()) {
-    std::vector<std::uint16_t> places;
-    for (; row != rows.end() && *row - chunk->first_row < chunk->rows(); ++row)
-      places.push_back(static_cast<std::uint16_t>(*row - chunk->first_row));
-    append(part_of(*chunk, std::move(places)));
+    RowBits bits = no_rows(chunk->rows());
+    for (; row != rows.end() && *row - chunk->first_row < chunk->rows(); ++row) set_bit(bits, *row - chunk->first_row);
+    append(part_of(*chunk, std::move(bits)));
   }
 }
 
 void RowSubset::append(std::shared_ptr<const Part> part) {
   first_rows_.push_back(part->first_row);
   before_.push_back(size_);
-  size_ += part->places.size();
+  size_ += part->size;
   for (std::size_t axis = 0; axis < kAxes; ++axis) {
     auto& counts = totals_.records[axis];
     for (const LaneGroup& group : part->groups[axis]) {
@@ -110,7 +102,7 @@ RowSubset RowSubset::continued(std::size_t first, std::vector<std::shared_ptr<co
     const Part& last = *more.parts_.back();
     for (std::size_t axis = 0; axis < kAxes; ++axis)
       for (const LaneGroup& group : last.groups[axis]) more.totals_.records[axis][group.id] -= group.end - group.begin;
-    more.size_ -= last.places.size();
+    more.size_ -= last.size;
     more.first_rows_.pop_back();
     more.before_.pop_back();
     more.parts_.pop_back();
@@ -121,13 +113,16 @@ RowSubset RowSubset::continued(std::size_t first, std::vector<std::shared_ptr<co
 
 Row RowSubset::operator[](std::size_t i) const {
   const auto at = static_cast<std::size_t>(std::ranges::upper_bound(before_, i) - before_.begin()) - 1;
-  return parts_[at]->first_row + parts_[at]->places[i - before_[at]];
+  const Part& part = *parts_[at];
+  const std::size_t within = i - before_[at];
+  return part.first_row + (part.is_whole() ? static_cast<Row>(within) : part.places[within]);
 }
 
 std::size_t RowSubset::lower_bound(Row row) const {
   if (parts_.empty()) return 0;
   const std::size_t at = chunk_with(first_rows_, row);
   const Part& part = *parts_[at];
+  if (part.is_whole()) return before_[at] + std::min(row - part.first_row, part.size);
   const auto place = std::ranges::lower_bound(part.places, row - part.first_row);
   return before_[at] + static_cast<std::size_t>(place - part.places.begin());
 }

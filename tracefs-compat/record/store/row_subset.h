@@ -1,7 +1,7 @@
 // RowSubset: some of a store's records, chosen by a filter or a search: in the order of time, and by lane.
 //
 // Of each chunk it has the places of its records: 2 bytes each, and 6 for the three lanes of each; and a bit for each
-// record of the chunk, if it has any.
+// record of the chunk, if it has any. Of a chunk that it has wholly it has none of these.
 #pragma once
 
 #include <array>
@@ -20,13 +20,21 @@ class RowSubset {
   // Records of one chunk. Never changes.
   struct Part {
     Row first_row = 0;
-    std::uint32_t seen = 0;             // how many rows the chunk had
+    std::uint32_t seen = 0;  // how many rows the chunk had
+    std::uint32_t size = 0;  // how many of them are chosen
+    std::array<LaneGroups, kAxes> groups;
+    // Empty if the part is whole: they are the chunk's, up to `seen`.
     std::vector<std::uint16_t> places;  // ascending
     RowBits bits;                       // the same; empty: there are none
-    std::array<LaneGroups, kAxes> groups;
     std::array<std::vector<std::uint16_t>, kAxes> order;
+
+    bool is_whole() const { return size == seen; }
+    bool contains(std::uint32_t place) const {
+      return is_whole() ? place < seen : place / 64 < bits.size() && has_bit(bits, place);
+    }
   };
-  static std::shared_ptr<const Part> part_of(const StoreChunk& chunk, std::vector<std::uint16_t> places);
+  // `bits`: of all rows of the chunk.
+  static std::shared_ptr<const Part> part_of(const StoreChunk& chunk, RowBits bits);
 
   // No record, of another choice than all other subsets'.
   RowSubset();
@@ -44,8 +52,7 @@ class RowSubset {
   bool contains(Row row) const {
     if (parts_.empty()) return false;
     const Part& part = *parts_[chunk_with(first_rows_, row)];
-    const Row place = row - part.first_row;
-    return place / 64 < part.bits.size() && has_bit(part.bits, place);
+    return part.contains(row - part.first_row);
   }
   // A slice is kept if its begin or end record is: a filter `ret > 3` matches the return and means the whole call.
   bool keeps_slice(Row begin, Row end) const { return contains(begin) || contains(end); }

@@ -29,11 +29,11 @@ class RowSubsetTest : public ::testing::Test {
                     .bytes = bytes});
     }
   }
-  static std::vector<std::uint16_t> every(const StoreChunk& chunk, Row step) {
-    std::vector<std::uint16_t> places;
+  static RowBits every(const StoreChunk& chunk, Row step) {
+    RowBits rows = no_rows(chunk.rows());
     for (std::uint32_t row = 0; row < chunk.rows(); ++row)
-      if ((chunk.first_row + row) % step == 0) places.push_back(static_cast<std::uint16_t>(row));
-    return places;
+      if ((chunk.first_row + row) % step == 0) set_bit(rows, row);
+    return rows;
   }
   static RowSubset every(const RowSubset& before, const StoreView& view, std::size_t first, Row step) {
     std::vector<std::shared_ptr<const RowSubset::Part>> parts;
@@ -54,17 +54,21 @@ class RowSubsetTest : public ::testing::Test {
 TEST_F(RowSubsetTest, IsAListOfItsRows) {
   add(150'000);
   const StoreView view = builder_.view();
-  std::vector<Row> rows;
-  for (Row row = 0; row < view.rows(); ++row)
-    if (random_() % 5 == 0 && row / 20'000 != 3) rows.push_back(row);
-  const RowSubset subset(view, rows);
-  ASSERT_EQ(subset.size(), rows.size());
-  EXPECT_EQ(subset.seen(), view.rows());
-  for (std::size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(subset[i], rows[i]);
-  for (Row row = 0; row < view.rows() + 5; ++row) {
-    const auto expected = std::ranges::lower_bound(rows, row);
-    ASSERT_EQ(subset.lower_bound(row), static_cast<std::size_t>(expected - rows.begin())) << row;
-    ASSERT_EQ(subset.contains(row), expected != rows.end() && *expected == row) << row;
+  std::vector<Row> some, chunks;
+  for (Row row = 0; row < view.rows(); ++row) {
+    if (random_() % 5 == 0 && row / 20'000 != 3) some.push_back(row);
+    if (view.chunk_of(row) != 1) chunks.push_back(row);
+  }
+  for (const std::vector<Row>& rows : {some, chunks}) {
+    const RowSubset subset(view, rows);
+    ASSERT_EQ(subset.size(), rows.size());
+    EXPECT_EQ(subset.seen(), view.rows());
+    for (std::size_t i = 0; i < rows.size(); ++i) ASSERT_EQ(subset[i], rows[i]);
+    for (Row row = 0; row < view.rows() + 5; ++row) {
+      const auto expected = std::ranges::lower_bound(rows, row);
+      ASSERT_EQ(subset.lower_bound(row), static_cast<std::size_t>(expected - rows.begin())) << row;
+      ASSERT_EQ(subset.contains(row), expected != rows.end() && *expected == row) << row;
+    }
   }
   EXPECT_EQ(RowSubset().size(), 0u);
   EXPECT_EQ(RowSubset().lower_bound(7), 0u);
@@ -108,23 +112,33 @@ TEST_F(RowSubsetTest, LanesOfItHaveItsRowsAlone) {
 TEST_F(RowSubsetTest, GoesOnWhileTheTraceGrowsAndLeavesEarlierOnesAlone) {
   add(100'000);
   const StoreView early = builder_.view();
-  const RowSubset before = every(RowSubset(), early, 0, 3);
-  EXPECT_EQ(before.size(), 33'334u);
   add(100'000);
   const StoreView late = builder_.view();
-  const RowSubset after = every(before, late, late.chunk_of(before.seen()), 3);
-  EXPECT_TRUE(after.is_continued(before));
-  EXPECT_FALSE(after.is_continued(RowSubset()));
-  EXPECT_EQ(before.size(), 33'334u);
-  EXPECT_EQ(after.size(), 66'667u);
-  EXPECT_EQ(after[before.size()], 100'002u);  // what is new comes behind what was there
-  std::uint64_t sum = 0;
-  for (std::uint32_t task = 0; task < 10; ++task) sum += after.of(Axis::Task, task);
-  EXPECT_EQ(sum, after.size());
-  // A view from before, which has fewer records in its last chunk.
-  const LaneKey lane{.only = &after};
-  EXPECT_EQ(count_lane(early, lane, 0, ~0ull), before.size());
-  EXPECT_FALSE(next_in_lane(early, lane, 99'999));
+  for (const Row step : {1u, 3u}) {
+    const auto early_size = (early.rows() + step - 1) / step, late_size = (late.rows() + step - 1) / step;
+    const RowSubset before = every(RowSubset(), early, 0, step);
+    EXPECT_EQ(before.size(), early_size);
+    const RowSubset after = every(before, late, late.chunk_of(before.seen()), step);
+    EXPECT_TRUE(after.is_continued(before));
+    EXPECT_FALSE(after.is_continued(RowSubset()));
+    EXPECT_EQ(before.size(), early_size);
+    EXPECT_EQ(after.size(), late_size);
+    EXPECT_EQ(after[before.size()], early_size * step);  // what is new comes behind what was there
+    std::uint64_t sum = 0;
+    for (std::uint32_t task = 0; task < 10; ++task) sum += after.of(Axis::Task, task);
+    EXPECT_EQ(sum, after.size());
+    // A view from before, which has fewer records in its last chunk; and a subset from before, which has.
+    const LaneKey all{.only = &after};
+    EXPECT_EQ(count_lane(early, all, 0, ~0ull), before.size());
+    EXPECT_FALSE(next_in_lane(early, all, early.rows() - 1));
+    EXPECT_EQ(count_lane(late, {.only = &before}, 0, ~0ull), before.size());
+    EXPECT_FALSE(next_in_lane(late, {.only = &before}, early.rows() - 1));
+    for (std::uint32_t cpu = 0; cpu < 3; ++cpu) {
+      const LaneKey old{Axis::Cpu, cpu, &before};
+      EXPECT_EQ(count_lane(late, old, 0, ~0ull), before.of(Axis::Cpu, cpu));
+      EXPECT_EQ(count_lane(early, {Axis::Cpu, cpu, &after}, 0, ~0ull), before.of(Axis::Cpu, cpu));
+    }
+  }
 }
 
 }  // namespace

@@ -13,27 +13,48 @@
 namespace kevt::record {
 namespace {
 
-// The places of a lane's records in one chunk. A subset may have been made when the chunk had more records.
-std::span<const std::uint16_t> places_of(const StoreView& view, std::size_t number, LaneKey lane) {
-  const StoreChunk& chunk = *view.chunks()[number];
-  if (!lane.only) return lane.axis ? chunk.lane(*lane.axis, lane.id) : std::span<const std::uint16_t>();
+// Those of the ascending places that lie before `end`.
+std::span<const std::uint16_t> before(std::span<const std::uint16_t> places, std::uint32_t end) {
+  return places.first(static_cast<std::size_t>(std::ranges::lower_bound(places, end) - places.begin()));
+}
+
+// Of the lane's subset, what it has of the chunk; nullptr: nothing.
+const RowSubset::Part* part_of(const StoreChunk& chunk, std::size_t number, LaneKey lane) {
   const RowSubset::Part* const part = lane.only->part(number);
-  if (!part || part->first_row != chunk.first_row) return {};
+  return part && part->first_row == chunk.first_row ? part : nullptr;
+}
+
+// The places of a lane's records in one chunk. A subset may have been made when the chunk had more records, or fewer.
+std::span<const std::uint16_t> places_of(const StoreChunk& chunk, std::size_t number, LaneKey lane) {
+  if (!lane.only) return chunk.lane(*lane.axis, lane.id);
+  const RowSubset::Part* const part = part_of(chunk, number, lane);
+  if (!part) return {};
+  if (part->is_whole() && lane.axis) return before(chunk.lane(*lane.axis, lane.id), part->seen);
   std::span<const std::uint16_t> places = part->places;
   if (lane.axis) {
     const auto axis = static_cast<std::size_t>(*lane.axis);
     places = lane_of(part->groups[axis], part->order[axis], lane.id);
   }
-  if (part->seen <= chunk.rows()) return places;
-  return places.first(static_cast<std::size_t>(std::ranges::lower_bound(places, chunk.rows()) - places.begin()));
+  return part->seen <= chunk.rows() ? places : before(places, chunk.rows());
 }
 
 // The records of a lane in one chunk, as a sequence of places.
 class LaneChunk {
  public:
-  LaneChunk(const StoreView& view, std::size_t number, LaneKey lane)
-      : chunk_(*view.chunks()[number]), all_(!lane.axis && !lane.only), places_(places_of(view, number, lane)) {}
-  std::uint32_t size() const { return all_ ? chunk_.rows() : static_cast<std::uint32_t>(places_.size()); }
+  LaneChunk(const StoreView& view, std::size_t number, LaneKey lane) : chunk_(*view.chunks()[number]) {
+    size_ = chunk_.rows();
+    if (!lane.axis && lane.only) {
+      const RowSubset::Part* const part = part_of(chunk_, number, lane);
+      all_ = part && part->is_whole();
+      if (all_) size_ = std::min(size_, part->seen);
+    } else {
+      all_ = !lane.axis;
+    }
+    if (all_) return;
+    places_ = places_of(chunk_, number, lane);
+    size_ = static_cast<std::uint32_t>(places_.size());
+  }
+  std::uint32_t size() const { return size_; }
   std::uint32_t local(std::uint32_t i) const { return all_ ? i : places_[i]; }
   Row row(std::uint32_t i) const { return chunk_.first_row + local(i); }
   std::uint64_t time(std::uint32_t i) const { return chunk_.time_ns(local(i)); }
@@ -61,7 +82,8 @@ class LaneChunk {
 
  private:
   const StoreChunk& chunk_;
-  bool all_;
+  bool all_ = false;  // the first size_ places
+  std::uint32_t size_ = 0;
   std::span<const std::uint16_t> places_;
 };
 
