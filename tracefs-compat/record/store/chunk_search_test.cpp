@@ -117,6 +117,25 @@ TEST_P(ChunksSearchTest, GoesOnAcrossBlocksAndChunks) {
   }
 }
 
+// All records of a full chunk have one address, which only one of two processes calls so.
+TEST_F(ChunkSearchTest, AnAddressIsAskedAboutForEachProcess) {
+  const EventFormat& event = metadata_.formats.all()[0];
+  Bytes bytes(event.fixed_size());
+  for (const Field& field : event.fields)
+    if (field.role != PlaceRole::None) store<std::uint64_t>(bytes, field.offset, 0x1000);
+  StoreBuilder builder;
+  for (std::uint32_t i = 0; i <= kChunkRows; ++i)
+    ASSERT_TRUE(builder.add(
+        {.event = &event, .time_ns = i, .pid = 3000 + static_cast<int>(i % 2), .comm = "bash", .bytes = bytes}));
+  const StoreView view = builder.view();
+  for (const auto& [text, pid] : {std::pair("openat64", 3000), std::pair("elsewhere", 3001)}) {
+    ChunkSearch search(metadata_, text, true);
+    const RowBits found = search.find(view, *view.chunks()[0], {}, {1}).rows;
+    for (std::uint32_t row = 0; row < kChunkRows; ++row)
+      ASSERT_EQ(has_bit(found, row), view.names().tasks[view.task(row)].pid == pid) << text << " " << row;
+  }
+}
+
 TEST_F(ChunkSearchTest, EventsThatAreNotAskedForAreLeftOut) {
   test::Random random(3);
   StoreBuilder builder;
