@@ -395,6 +395,21 @@ TEST_F(GuiFirstHour, TheFilterHoldsForTimelineCountsAndMeasurements) {
   window_.settle();
   WAIT_FOR(window_.table().rows().kept() && !window_.table().rows().isBusy());
   EXPECT_EQ(static_cast<std::uint64_t>(window_.table().rows().rowCount()), kept);
+
+  // One that keeps all measures all.
+  window_.filterBar().setText("common_pid >= 0");
+  window_.settle();
+  WAIT_FOR(window_.table().rows().kept() && !window_.table().rows().isBusy());
+  window_.settle();
+  const auto all = static_cast<std::uint64_t>(window_.document().view().rows());
+  EXPECT_EQ(static_cast<std::uint64_t>(window_.table().rows().rowCount()), all);
+  std::uint64_t measured = 0;
+  const QTreeWidgetItem* both = window_.measure().table().topLevelItem(0);
+  ASSERT_NE(both, nullptr);
+  for (int i = 0; i < both->childCount(); ++i)
+    measured += both->child(i)->text(1).remove(QRegularExpression("\\D")).toULongLong();
+  EXPECT_EQ(measured, all);
+
   window_.filterBar().setText({});
   window_.settle();
   EXPECT_FALSE(timeline.isFiltered());

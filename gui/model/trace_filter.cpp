@@ -166,9 +166,8 @@ record::RowBits TraceFilter::rows(const record::StoreView& view, const record::S
     if (made.is_whole) whole_rows += rows.size();
   }
   if (whole_rows == chunk.rows()) return record::all_rows(chunk.rows());
-  record::RowBits bits = before && before->is_whole() ? record::all_rows(seen)
-                         : before                     ? before->bits
-                                                      : record::RowBits();
+  record::RowBits bits;
+  if (before) bits = before->is_whole() ? record::all_rows(seen) : before->bits;
   bits.resize((chunk.rows() + 63) / 64);
   Block block(view, chunk);
   for (std::uint32_t first = seen / kBlockRows * kBlockRows; first < chunk.rows(); first += kBlockRows) {

@@ -15,7 +15,7 @@ using Answer = LineSearch::Answer;
 using PartKind = LineSearch::PartKind;
 
 constexpr std::size_t kFlagValues = 1 << 16;
-constexpr std::size_t kMostOwners = 8;  // of symbols in a chunk, that are asked about each value of a place
+constexpr std::size_t kMostOwners = 8;  // processes with names of their own; with more each record is asked
 
 bool is_of_chunk(PartKind kind) { return kind == PartKind::Task || kind == PartKind::Cpu; }
 

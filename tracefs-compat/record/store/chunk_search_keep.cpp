@@ -50,7 +50,8 @@ void ChunkSearch::keep_by(Ask ask) {
   left_ = RowList(room_).first(kept);
 }
 
-// Those that have such a time are few as a rule: they are looked up among the rows, which ascend.
+// Those that have such a time are few as a rule: they are looked up among the rows, which ascend. What is found may be
+// written over rows that come before it: these are not looked for any more.
 void ChunkSearch::keep_by_time(const RowBits& with_time) {
   constexpr std::size_t kLookUp = 16;  // what that costs, in rows
   const std::size_t first = left_.front() / 64u, last = left_.back() / 64u;

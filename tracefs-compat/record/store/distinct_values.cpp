@@ -1,5 +1,5 @@
 // Field after field, so that each loop reads one number of each record. Most fields have either one value or more than
-// are kept: the loop ends early or compares with the last record's.
+// are kept: the loop compares with the first value, or ends early.
 #include "tracefs-compat/record/store/distinct_values.h"
 
 #include <algorithm>
@@ -29,7 +29,7 @@ std::optional<DistinctValues> values_of(const Records& records, std::uint32_t of
     std::memcpy(&value, records.chunk.payload.data() + records.begins[row] + offset, sizeof value);
     const auto is_known = [&] {
       if (value == values[0]) return true;
-      bool is_there = false;  // without a branch a value, which could not be foreseen
+      bool is_there = false;  // a branch for each value could not be foreseen
       for (const Number one : values) is_there |= one == value;
       return is_there;
     };

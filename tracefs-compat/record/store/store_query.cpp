@@ -25,9 +25,8 @@ const RowSubset::Part* part_of(const StoreChunk& chunk, std::size_t number, Lane
 }
 
 // The places of a lane's records in one chunk. A subset may have been made when the chunk had more records, or fewer.
-std::span<const std::uint16_t> places_of(const StoreChunk& chunk, std::size_t number, LaneKey lane) {
+std::span<const std::uint16_t> places_of(const StoreChunk& chunk, const RowSubset::Part* part, LaneKey lane) {
   if (!lane.only) return chunk.lane(*lane.axis, lane.id);
-  const RowSubset::Part* const part = part_of(chunk, number, lane);
   if (!part) return {};
   if (part->is_whole() && lane.axis) return before(chunk.lane(*lane.axis, lane.id), part->seen);
   std::span<const std::uint16_t> places = part->places;
@@ -42,17 +41,11 @@ std::span<const std::uint16_t> places_of(const StoreChunk& chunk, std::size_t nu
 class LaneChunk {
  public:
   LaneChunk(const StoreView& view, std::size_t number, LaneKey lane) : chunk_(*view.chunks()[number]) {
-    size_ = chunk_.rows();
-    if (!lane.axis && lane.only) {
-      const RowSubset::Part* const part = part_of(chunk_, number, lane);
-      all_ = part && part->is_whole();
-      if (all_) size_ = std::min(size_, part->seen);
-    } else {
-      all_ = !lane.axis;
-    }
-    if (all_) return;
-    places_ = places_of(chunk_, number, lane);
-    size_ = static_cast<std::uint32_t>(places_.size());
+    const RowSubset::Part* const part = lane.only ? part_of(chunk_, number, lane) : nullptr;
+    all_ = !lane.axis && (!lane.only || (part && part->is_whole()));
+    if (!all_) places_ = places_of(chunk_, part, lane);
+    size_ =
+        all_ ? std::min(chunk_.rows(), part ? part->seen : chunk_.rows()) : static_cast<std::uint32_t>(places_.size());
   }
   std::uint32_t size() const { return size_; }
   std::uint32_t local(std::uint32_t i) const { return all_ ? i : places_[i]; }
